@@ -1,0 +1,16 @@
+# emlx_library(NAME SOURCES a.cpp ... DEPS emlx::base ... [PRIVATE_DEPS ...] [TESTS a_test.cpp ...])
+# One static library per layer, aliased emlx::NAME, with its unit tests in one program NAME_tests.
+# Tests find their fixtures under EMLX_TEST_DATA (tests/data).
+function(emlx_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS;TESTS" ${ARGN})
+  add_library(emlx_${name} STATIC ${ARG_SOURCES})
+  add_library(emlx::${name} ALIAS emlx_${name})
+  target_include_directories(emlx_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(emlx_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+  if(EMLX_TESTS AND ARG_TESTS)
+    add_executable(${name}_tests ${ARG_TESTS})
+    target_link_libraries(${name}_tests PRIVATE emlx::${name} GTest::gtest GTest::gmock GTest::gtest_main)
+    target_compile_definitions(${name}_tests PRIVATE EMLX_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
+    gtest_discover_tests(${name}_tests TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST PROPERTIES LABELS unit)
+  endif()
+endfunction()

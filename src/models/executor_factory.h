@@ -1,0 +1,39 @@
+// Chooses and builds the executor for a model.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "models/executor.h"
+#include "models/model.h"
+
+namespace emlx {
+
+enum class Backend { Auto, Mlx };
+enum class ComputeDType {
+  Auto,
+  Float32,
+  BFloat16,
+  Float16
+};  // Auto: float32 on a CPU, else the model's own
+
+// "auto", "mlx" / "auto", "float32", "bfloat16", "float16"; Error(InvalidArgument) for anything
+// else, naming the choices.
+Backend parse_backend(const std::string& name);
+ComputeDType parse_compute_dtype(const std::string& name);
+
+struct ExecutorOptions {
+  Backend backend = Backend::Auto;
+  ComputeDType dtype = ComputeDType::Auto;
+  int context = 0;  // positions a sequence may hold; 0: the model's own limit
+  int threads = 0;  // CPU threads; 0: the backend's choice
+};
+
+// Call on the thread that will use the executor, which may keep a share of `model`. Throws
+// Error(Unsupported) if the build lacks the backend or the backend lacks something the model needs,
+// naming it.
+std::unique_ptr<Executor> make_executor(std::shared_ptr<const Model> model,
+                                        const ExecutorOptions& options);
+
+}  // namespace emlx

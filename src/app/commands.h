@@ -1,0 +1,76 @@
+// The program's commands: what main.cpp parses into, and the functions it calls. Each returns the
+// exit code (0, or 130 after an interrupt) and throws Error, which main turns into one line and
+// exit code 1.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/request.h"
+
+namespace emlx {
+
+// Which model, and how it computes. Shared by all commands that load one.
+struct ModelFlags {
+  std::string model;  // MLX directory or .gguf; empty: the default model
+  std::string backend = "auto";
+  std::string dtype = "auto";
+  int context = 0;  // positions; 0: the model's own limit
+  int threads = 0;  // 0: the backend's choice
+};
+
+// How to sample. Zero or absent means off, see SamplingParams.
+struct SamplingFlags {
+  SamplingParams params;
+  int max_tokens = 512;
+  std::vector<std::string> stop;
+};
+
+struct GenerateFlags {
+  ModelFlags model;
+  SamplingFlags sampling;
+  std::optional<std::string> prompt;  // none: standard input
+  std::string system;                 // system message; empty: none
+  bool raw = false;                   // no chat template
+  bool json = false;
+};
+
+struct ChatFlags {
+  ModelFlags model;
+  SamplingFlags sampling;
+  std::string system;
+};
+
+struct ServeFlags {
+  ModelFlags model;
+  std::string host = "127.0.0.1";
+  int port = 8080;
+  std::string allow_origin;  // CORS; empty: none
+};
+
+struct TokenizeFlags {
+  ModelFlags model;
+  std::optional<std::string> prompt;  // none: standard input
+  bool chat = false;                  // apply the chat template first
+  bool json = false;
+};
+
+struct InfoFlags {
+  ModelFlags model;
+};
+
+struct ConvertFlags {
+  std::string input, output;
+  std::string dtype = "float16";
+};
+
+int run_generate(const GenerateFlags& flags);
+int run_chat(const ChatFlags& flags);
+int run_serve(const ServeFlags& flags);
+int run_tokenize(const TokenizeFlags& flags);
+int run_info(const InfoFlags& flags);
+int run_convert(const ConvertFlags& flags);
+
+}  // namespace emlx

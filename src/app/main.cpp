@@ -1,0 +1,169 @@
+// engine-mlx: parses the command line and runs one command. Exit codes: 0; 1 for an error, said in
+// one line; 2 for wrong usage; 130 after an interrupt.
+#include <CLI/CLI.hpp>
+#include <exception>
+
+#include "app/commands.h"
+#include "app/terminal.h"
+#include "base/error.h"
+#include "base/log.h"
+
+namespace emlx {
+namespace {
+
+constexpr int kUsageError = 2;
+
+void add_model_flags(CLI::App* command, ModelFlags& flags) {
+  command->add_option("-m,--model", flags.model,
+                      "MLX directory or .gguf file (default: the model ./run fetched)");
+  command->add_option("--backend", flags.backend, "what computes")
+      ->check(CLI::IsMember({"auto", "mlx"}))
+      ->capture_default_str();
+  command
+      ->add_option("--dtype", flags.dtype,
+                   "type to compute in; auto: float32 on a CPU, else the model's own")
+      ->check(CLI::IsMember({"auto", "float32", "bfloat16", "float16"}))
+      ->capture_default_str();
+  command
+      ->add_option("--context", flags.context,
+                   "positions a conversation may take (default: the model's limit)")
+      ->check(CLI::Range(1, 1 << 24));
+  command->add_option("--threads", flags.threads, "CPU threads (the MLX backend chooses its own)")
+      ->check(CLI::Range(1, 1024));
+}
+
+void add_sampling_flags(CLI::App* command, SamplingFlags& flags) {
+  command->add_option("-n,--max-tokens", flags.max_tokens, "tokens to answer with at most")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  command
+      ->add_option("-t,--temp", flags.params.temperature,
+                   "temperature; 0 always takes the likeliest token")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  command->add_option("--top-p", flags.params.top_p, "keep the likeliest tokens up to this mass")
+      ->check(CLI::Range(0.0, 1.0));
+  command
+      ->add_option("--min-p", flags.params.min_p,
+                   "keep tokens at least this likely, relative to the best")
+      ->check(CLI::Range(0.0, 1.0));
+  command->add_option("--top-k", flags.params.top_k, "keep the k likeliest tokens")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--seed", flags.params.seed,
+                      "same seed, same text (default: a new one each time)");
+  command->add_option("--stop", flags.stop, "end the answer before this text (may be repeated)");
+}
+
+// The whole command line. The flags must outlive the parse.
+struct Program {
+  CLI::App app{
+      "Runs language models locally: exact with mlx_lm at temperature 0, private and offline.",
+      "engine-mlx"};
+  GenerateFlags generate;
+  ChatFlags chat;
+  ServeFlags serve;
+  TokenizeFlags tokenize;
+  InfoFlags info;
+  ConvertFlags convert;
+  CLI::App* generate_command = nullptr;
+  CLI::App* chat_command = nullptr;
+  CLI::App* serve_command = nullptr;
+  CLI::App* tokenize_command = nullptr;
+  CLI::App* info_command = nullptr;
+  CLI::App* convert_command = nullptr;
+
+  Program() {
+    app.set_version_flag("--version", "engine-mlx " EMLX_VERSION);
+    app.footer(
+        "Without a command: a chat on a terminal, else the answer to one sample prompt.\n"
+        "`engine-mlx COMMAND --help` explains a command's flags.");
+    app.require_subcommand(0, 1);
+    add_text_commands();
+    add_other_commands();
+  }
+
+ private:
+  void add_text_commands() {
+    generate_command = app.add_subcommand("generate", "answer one prompt");
+    generate_command->add_option("-p,--prompt", generate.prompt,
+                                 "the prompt; \"-\" or none: standard input");
+    generate_command->add_option("--system", generate.system, "system message");
+    generate_command->add_flag("--raw", generate.raw,
+                               "take the prompt as it is, without the chat template");
+    generate_command->add_flag("--json", generate.json,
+                               "print ids, text, finish reason and a hash of each step's logits");
+    add_sampling_flags(generate_command, generate.sampling);
+    add_model_flags(generate_command, generate.model);
+
+    chat_command = app.add_subcommand("chat", "talk with the model");
+    chat_command->add_option("--system", chat.system, "system message");
+    add_sampling_flags(chat_command, chat.sampling);
+    add_model_flags(chat_command, chat.model);
+  }
+
+  void add_other_commands() {
+    serve_command = app.add_subcommand("serve", "OpenAI-compatible HTTP server");
+    serve_command->add_option("--host", serve.host, "address to listen on")->capture_default_str();
+    serve_command->add_option("--port", serve.port, "port to listen on; 0: any free one")
+        ->check(CLI::Range(0, 65535))
+        ->capture_default_str();
+    serve_command->add_option("--allow-origin", serve.allow_origin,
+                              "let web pages of this origin call (\"*\": any)");
+    add_model_flags(serve_command, serve.model);
+
+    tokenize_command = app.add_subcommand("tokenize", "show a text's tokens");
+    tokenize_command->add_option("-p,--prompt", tokenize.prompt,
+                                 "the text; \"-\" or none: standard input");
+    tokenize_command->add_flag("--chat", tokenize.chat, "apply the chat template first");
+    tokenize_command->add_flag("--json", tokenize.json, "print JSON");
+    tokenize_command->add_option("-m,--model", tokenize.model.model, "MLX directory or .gguf file");
+
+    info_command = app.add_subcommand("info", "what a model is and how it would run here");
+    add_model_flags(info_command, info.model);
+
+    convert_command =
+        app.add_subcommand("convert", "turn a .gguf file into an MLX directory mlx_lm can load");
+    convert_command->add_option("input", convert.input, ".gguf file")->required();
+    convert_command->add_option("output", convert.output, "directory to make")->required();
+    convert_command
+        ->add_option("--dtype", convert.dtype, "type of scales, biases and unquantized weights")
+        ->check(CLI::IsMember({"float16", "float32"}))
+        ->capture_default_str();
+  }
+};
+
+int run_command(Program& program) {
+  if (*program.generate_command) return run_generate(program.generate);
+  if (*program.chat_command) return run_chat(program.chat);
+  if (*program.serve_command) return run_serve(program.serve);
+  if (*program.tokenize_command) return run_tokenize(program.tokenize);
+  if (*program.info_command) return run_info(program.info);
+  if (*program.convert_command) return run_convert(program.convert);
+  if (stdin_is_terminal()) return run_chat(program.chat);
+  program.generate.prompt = "What is the capital of France?";
+  return run_generate(program.generate);
+}
+
+int run(int argc, char** argv) {
+  Program program;
+  try {
+    program.app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return program.app.exit(error) == 0 ? 0 : kUsageError;
+  }
+  set_log_sink(LogLevel::Info,
+               [](LogLevel, std::string_view line) { print_error(dim(line) + "\n"); });
+  return run_command(program);
+}
+
+}  // namespace
+}  // namespace emlx
+
+int main(int argc, char** argv) {
+  try {
+    return emlx::run(argc, argv);
+  } catch (const std::exception& error) {
+    emlx::print_error(std::string("engine-mlx: ") + error.what() + "\n");
+    return 1;
+  }
+}

@@ -1,0 +1,108 @@
+#include "app/terminal.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/utf8.h"
+
+namespace emlx {
+namespace {
+
+std::atomic<bool> interrupt_flag = false;
+
+void on_interrupt(int) {
+  if (interrupt_flag.exchange(true)) std::_Exit(130);
+}
+
+bool colours() {
+  static const bool use = stderr_is_terminal() && std::getenv("NO_COLOR") == nullptr;
+  return use;
+}
+
+}  // namespace
+
+bool print(std::string_view text) {
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+         std::fflush(stdout) == 0;
+}
+
+void print_error(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+std::string bold(std::string_view text) {
+  return colours() ? fmt::format("\033[1m{}\033[0m", text) : std::string(text);
+}
+std::string dim(std::string_view text) {
+  return colours() ? fmt::format("\033[2m{}\033[0m", text) : std::string(text);
+}
+bool stdin_is_terminal() {
+  return ::isatty(STDIN_FILENO) == 1;
+}
+bool stderr_is_terminal() {
+  return ::isatty(STDERR_FILENO) == 1;
+}
+
+std::string read_stdin(std::size_t max_bytes) {
+  std::string text;
+  char buffer[65536];
+  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, stdin)) {
+    text.append(buffer, count);
+    if (text.size() > max_bytes)
+      fail(ErrorCode::InvalidArgument, "standard input: expected at most {} bytes, got more",
+           max_bytes);
+  }
+  return text;
+}
+
+std::optional<std::string> read_prompt(const std::optional<std::string>& flag) {
+  std::string text;
+  if (flag && *flag != "-") {
+    text = *flag;
+  } else {
+    if (stdin_is_terminal() && !flag) return std::nullopt;
+    text = read_stdin(std::size_t{16} << 20);
+    if (text.ends_with('\n')) text.pop_back();
+  }
+  if (!is_valid_utf8(text))
+    fail(ErrorCode::InvalidArgument, "the prompt: expected UTF-8, got other bytes");
+  return text;
+}
+
+void install_interrupt_handler() {
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+bool interrupted() {
+  return interrupt_flag.load();
+}
+bool take_interrupt() {
+  return interrupt_flag.exchange(false);
+}
+
+void ProgressBar::update(std::size_t done, std::size_t total) {
+  if (!stderr_is_terminal() || total == 0) return;
+  const int percent = static_cast<int>(done * 100 / total);
+  if (percent == percent_) return;
+  percent_ = percent;
+  const std::size_t width = 30;
+  const std::size_t filled = width * static_cast<std::size_t>(percent) / 100;
+  print_error(fmt::format("\r{} [{}{}] {:3}%", label_, std::string(filled, '#'),
+                          std::string(width - filled, '.'), percent));
+}
+
+ProgressBar::~ProgressBar() {
+  if (percent_ >= 0) print_error("\n");
+}
+
+}  // namespace emlx

@@ -9,8 +9,13 @@
 #include <cstdlib>
 #include <iterator>
 #include <limits>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
 
 #include "base/error.h"
+#include "base/quote.h"
 
 namespace emlx {
 namespace {
@@ -27,16 +32,22 @@ class Handler {
   using Code = boost::json::error_code;
   using View = boost::json::string_view;
 
+  void require_unique_keys() { unique_keys_ = true; }
   JsonValue release() { return stack_.release(); }
   const std::string& oversized_number() const { return oversized_number_; }
+  const std::optional<std::string>& repeated_key() const { return repeated_key_; }
 
   bool on_document_begin(Code&) {
     stack_.reset();
     return true;
   }
   bool on_document_end(Code&) { return true; }
-  bool on_object_begin(Code&) { return true; }
+  bool on_object_begin(Code&) {
+    if (unique_keys_) keys_.emplace_back();
+    return true;
+  }
   bool on_object_end(std::size_t size, Code&) {
+    if (unique_keys_) keys_.pop_back();
     stack_.push_object(size);
     return true;
   }
@@ -46,10 +57,20 @@ class Handler {
     return true;
   }
   bool on_key_part(View part, std::size_t, Code&) {
+    if (unique_keys_) key_ += std::string_view(part);
     stack_.push_chars(part);
     return true;
   }
-  bool on_key(View part, std::size_t, Code&) {
+  bool on_key(View part, std::size_t, Code& code) {
+    if (unique_keys_) {
+      key_ += std::string_view(part);
+      if (!keys_.back().insert(key_).second) {
+        repeated_key_ = key_;
+        code = boost::json::error::syntax;
+        return false;
+      }
+      key_.clear();
+    }
     stack_.push_key(part);
     return true;
   }
@@ -95,6 +116,10 @@ class Handler {
  private:
   boost::json::value_stack stack_;
   std::string oversized_number_;
+  bool unique_keys_ = false;
+  std::vector<std::unordered_set<std::string>> keys_;  // of the open objects, outermost first
+  std::string key_;                                    // the parts of the current key so far
+  std::optional<std::string> repeated_key_;
 };
 
 class Writer {
@@ -179,6 +204,7 @@ JsonValue parse_json(std::string_view text, std::string_view what, const JsonLim
   boost::json::parse_options options;
   options.max_depth = limits.max_depth;
   boost::json::basic_parser<Handler> parser(options);
+  if (limits.unique_keys) parser.handler().require_unique_keys();
   boost::json::error_code code;
   // `more` is false: the whole text is here, so numbers arrive in one piece and an open value is an
   // error.
@@ -193,6 +219,9 @@ JsonValue parse_json(std::string_view text, std::string_view what, const JsonLim
   if (code == boost::json::error::exponent_overflow)
     fail(ErrorCode::InvalidArgument, "{}: expected a number a double can hold, got {}", what,
          parser.handler().oversized_number());
+  if (const auto& key = parser.handler().repeated_key())
+    fail(ErrorCode::InvalidArgument, "{}: expected every key once, got {} again", what,
+         quote(*key));
   if (code)
     fail(ErrorCode::InvalidArgument, "{}: expected JSON, got {} at byte {}", what, code.message(),
          parsed);

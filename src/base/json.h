@@ -19,6 +19,7 @@ using JsonArray = boost::json::array;
 struct JsonLimits {
   std::size_t max_bytes = std::size_t{64} << 20;
   std::size_t max_depth = 64;
+  bool unique_keys = false;  // an object with two equal keys is an error instead
 };
 
 // Parses one JSON text (UTF-8, no comments, no NaN). `what` names the text in messages, e.g.

@@ -81,5 +81,13 @@ TEST(Json, HoldsItsLimits) {
   EXPECT_NO_THROW(parse_json(std::string(60, '[') + std::string(60, ']'), "test"));
 }
 
+TEST(Json, RefusesRepeatedKeysOnDemand) {
+  const JsonLimits unique{.unique_keys = true};
+  expect_rejected(R"({"a":1,"b":{"k":1},"a":2})", R"("a" again)", unique);
+  expect_rejected(R"([{"b":{"k\u0041":1,"kA":2}}])", R"("kA" again)", unique);
+  expect_rejected(R"({"":1,"":2})", R"("" again)", unique);
+  EXPECT_NO_THROW(parse_json(R"({"a":{"a":1},"b":{"a":1}})", "test", unique));
+}
+
 }  // namespace
 }  // namespace emlx

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""The built program from a user's side: answers, exit codes, one-line errors, and that nothing needs a network."""
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import program
+from program import MODEL, PROGRAM, run
+
+QUESTION = "What is the capital of France?"
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Answers(unittest.TestCase):
+    def test_generate_names_paris_and_times_itself(self):
+        done = run("generate", "-p", QUESTION)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, "The capital of France is Paris.\n")
+        self.assertRegex(done.stderr, r"prompt \d+ tokens, [\d.]+ tok/s .* first token after [\d.]+ s")
+
+    def test_without_a_command_or_a_terminal_the_sample_prompt_is_answered(self):
+        done = run()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Paris", done.stdout)
+
+    def test_json_lists_ids_text_reason_and_a_hash_a_step(self):
+        done = run("generate", "--json", "-n", 4, stdin=QUESTION + "\n")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads(done.stdout)
+        self.assertEqual(result["text"], "The capital of France")
+        self.assertEqual(result["finish_reason"], "length")
+        self.assertEqual(len(result["output_ids"]), 4)
+        self.assertEqual(len(set(result["logits_sha256"])), 4)
+        for digest in result["logits_sha256"]:
+            self.assertRegex(digest, r"^[0-9a-f]{64}$")
+        self.assertGreater(len(result["prompt_ids"]), 10)
+
+    def test_a_stop_string_ends_the_text_before_it(self):
+        done = run("generate", "-p", QUESTION, "--stop", " France")
+        self.assertEqual(done.stdout, "The capital of\n")
+
+    def test_the_same_seed_gives_the_same_text(self):
+        arguments = ("generate", "-p", "Tell me a story", "-t", "0.9", "-n", 12)
+        first, again, other = (run(*arguments, "--seed", seed).stdout for seed in (7, 7, 8))
+        self.assertEqual(first, again)
+        self.assertNotEqual(first, other)
+
+    def test_raw_takes_the_prompt_as_it_is(self):
+        chat = json.loads(run("tokenize", "--json", "--chat", "-p", QUESTION).stdout)
+        raw = json.loads(run("tokenize", "--json", "-p", QUESTION).stdout)
+        self.assertEqual([t["token"] for t in raw["tokens"]][:2], ["What", "\u0120is"])
+        self.assertEqual(chat["tokens"][0]["token"], "<|im_start|>")
+        generated = json.loads(run("generate", "--raw", "--json", "-n", 1, "-p", QUESTION).stdout)
+        self.assertEqual(generated["prompt_ids"], [t["id"] for t in raw["tokens"]])
+
+    def test_chat_remembers_and_survives_bad_input(self):
+        done = run("chat", "-n", 8, stdin=QUESTION + "\n/reset\n\n/help\nSay hi\n/exit\n")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("The capital of France is Paris.", done.stdout)
+        self.assertIn("/reset", done.stderr)
+
+    def test_info_tells_model_backend_and_dtype(self):
+        done = run("info")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for expected in ("llama", "30 layers", "Q4_1", "float32", "exact", "mlx"):
+            self.assertIn(expected, done.stdout)
+
+    def test_a_converted_directory_gives_the_same_logits(self):
+        with tempfile.TemporaryDirectory() as folder:
+            target = os.path.join(folder, "smollm2")
+            done = run("convert", MODEL, target, "--dtype", "float32")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            ours, theirs = (
+                json.loads(run("generate", "--json", "-n", 2, "-p", QUESTION, "-m", path).stdout) for path in (MODEL, target)
+            )
+            for key in ("prompt_ids", "output_ids", "logits_sha256", "text"):
+                self.assertEqual(ours[key], theirs[key], key)
+            again = run("convert", MODEL, target)
+            self.assertEqual(again.returncode, 1)
+            self.assertEqual(len(again.stderr.strip().splitlines()), 1)
+
+    def test_a_reader_that_goes_away_ends_generation(self):
+        process = subprocess.Popen(
+            [PROGRAM, "generate", "-p", "Count to one thousand.", "-n", "400"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        process.stdout.read(1)
+        process.stdout.close()
+        self.assertNotEqual(process.wait(timeout=30), None)
+
+
+class BadInput(unittest.TestCase):
+    def expect_one_line(self, done, *parts):
+        self.assertEqual(done.returncode, 1, done.stderr + done.stdout)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        for part in parts:
+            self.assertIn(part, done.stderr)
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def write(self, name, data):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return path
+
+    def test_model_paths_that_lead_nowhere(self):
+        self.expect_one_line(run("generate", "-p", "x", "-m", self.folder / "absent"), "absent")
+        empty = self.folder / "empty"
+        empty.mkdir()
+        self.expect_one_line(run("generate", "-p", "x", "-m", empty), "config.json")
+
+    def test_files_that_are_no_model(self):
+        with open(MODEL, "rb") as file:
+            start = file.read(1 << 20)
+        for name, data in {
+            "empty.gguf": b"",
+            "text.gguf": b"hello, this is no model",
+            "html.gguf": b"<!DOCTYPE html><html></html>",
+            "lfs.gguf": b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
+            "cut.gguf": start,
+            "cut2.gguf": start[:100],
+        }.items():
+            self.expect_one_line(run("generate", "-p", "x", "-m", self.write(name, data)), name)
+
+    def test_a_directory_of_an_unknown_architecture(self):
+        config = {"model_type": "mamba", "hidden_size": 8}
+        self.write("m/config.json", json.dumps(config).encode())
+        self.write("m/model.safetensors", b"\x02\0\0\0\0\0\0\0{}")
+        self.expect_one_line(run("generate", "-p", "x", "-m", self.folder / "m"), "mamba", "qwen3")
+
+    def test_a_rope_type_we_do_not_know(self):
+        config = {
+            "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 1, "intermediate_size": 64, "num_attention_heads": 2,
+            "rms_norm_eps": 1e-5, "vocab_size": 16, "max_position_embeddings": 64, "rope_scaling": {"rope_type": "spiral"},
+        }
+        self.write("m/config.json", json.dumps(config).encode())
+        self.write("m/model.safetensors", b"\x02\0\0\0\0\0\0\0{}")
+        self.expect_one_line(run("generate", "-p", "x", "-m", self.folder / "m"), "spiral")
+
+    def test_a_prompt_longer_than_the_context(self):
+        self.expect_one_line(run("generate", "--context", 16, "-p", "word " * 40), "16")
+
+    def test_a_prompt_that_is_not_utf8(self):
+        done = subprocess.run([PROGRAM, "generate"], input=b"\xff\xfe", capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"UTF-8", done.stderr)
+
+    def test_wrong_usage_is_exit_code_2(self):
+        for arguments in (
+            ("fly",), ("generate", "--wings"), ("generate", "-p"), ("generate", "-p", "x", "-t", "-1"), ("generate", "-p", "x", "-n", "0"),
+            ("generate", "-p", "x", "--dtype", "float8"), ("serve", "--port", "70000"), ("convert",), ("generate", "-p", "x", "-t", "nan"),
+        ):
+            done = run(*arguments)
+            self.assertEqual(done.returncode, 2, (arguments, done.stderr))
+            self.assertEqual(done.stdout, "")
+            self.assertTrue(done.stderr.strip())
+
+    def test_help_is_there_for_every_command(self):
+        top = run("--help")
+        self.assertEqual(top.returncode, 0)
+        for command in ("generate", "chat", "serve", "tokenize", "info", "convert"):
+            self.assertIn(command, top.stdout)
+            done = run(command, "--help")
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("--help", done.stdout)
+        self.assertRegex(run("--version").stdout, r"^engine-mlx \d+\.\d+\.\d+")
+
+
+class Offline(unittest.TestCase):
+    """In a network namespace with nothing but loopback, both commands work."""
+
+    def test_generate_and_serve_work_without_a_network(self):
+        unshare = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-rn"]
+        inner = pathlib.Path(__file__).with_name("offline.py")
+        done = subprocess.run([*unshare, sys.executable, str(inner)], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("answered offline", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

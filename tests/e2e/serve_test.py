@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""`serve` with the default model, over loopback: the endpoints, streaming, errors, cancellation, clients."""
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import unittest
+
+from program import request, server, stream, streamed_text
+
+QUESTION = {"messages": [{"role": "user", "content": "What is the capital of France?"}]}
+LONG = {"messages": [{"role": "user", "content": "Count to one thousand."}], "max_tokens": 1000}
+
+
+class Serve(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.context = server()
+        cls.port = cls.context.__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.context.__exit__(None, None, None)
+
+    def test_health_and_models(self):
+        status, health = request(self.port, "GET", "/health")
+        self.assertEqual((status, health["status"]), (200, "ok"))
+        status, models = request(self.port, "GET", "/v1/models")
+        self.assertEqual(status, 200)
+        self.assertEqual([m["id"] for m in models["data"]], ["SmolLM2-135M-Instruct.Q4_1"])
+
+    def test_answer_whole_and_streamed_are_equal(self):
+        status, whole = request(self.port, "POST", "/v1/chat/completions", QUESTION)
+        self.assertEqual(status, 200, whole)
+        choice = whole["choices"][0]
+        self.assertEqual(choice["message"], {"role": "assistant", "content": "The capital of France is Paris."})
+        self.assertEqual(choice["finish_reason"], "stop")
+        self.assertEqual(whole["usage"]["total_tokens"], whole["usage"]["prompt_tokens"] + whole["usage"]["completion_tokens"])
+        chunks = stream(self.port, {**QUESTION, "stream_options": {"include_usage": True}})
+        self.assertEqual(streamed_text(chunks), choice["message"]["content"])
+        self.assertEqual(chunks[0]["choices"][0]["delta"]["role"], "assistant")
+        self.assertEqual(chunks[-1]["usage"], whole["usage"])
+
+    def test_errors_are_openai_objects(self):
+        for method, path, body, expected in (
+            ("GET", "/nowhere", None, 404),
+            ("DELETE", "/v1/models", None, 405),
+            ("POST", "/v1/chat/completions", "{", 400),
+            ("POST", "/v1/chat/completions", {}, 400),
+            ("POST", "/v1/chat/completions", {**QUESTION, "temperature": "hot"}, 400),
+            ("POST", "/v1/chat/completions", {**QUESTION, "max_tokens": 0}, 400),
+            ("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "word " * 9000}]}, 400),
+        ):
+            status, answer = request(self.port, method, path, body)
+            self.assertEqual(status, expected, answer)
+            self.assertEqual(set(answer["error"]), {"message", "type", "param", "code"})
+            self.assertNotIn("/models/", json.dumps(answer))
+
+    def wait_until_idle(self):
+        deadline = time.time() + 10
+        while time.time() < deadline:
+            health = request(self.port, "GET", "/health")[1]
+            if health["active"] == 0 and health["queued"] == 0:
+                return
+            time.sleep(0.1)
+        self.fail("still busy after its client left")
+
+    def test_a_client_that_leaves_frees_the_engine(self):
+        for streaming in (True, False):
+            body = json.dumps({**LONG, "stream": streaming}).encode()
+            with socket.create_connection(("127.0.0.1", self.port)) as client:
+                client.sendall(
+                    b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                    % (len(body), body)
+                )
+                deadline = time.time() + 20
+                while request(self.port, "GET", "/health")[1]["active"] == 0 and time.time() < deadline:
+                    time.sleep(0.05)
+            self.wait_until_idle()
+
+    def test_the_official_openai_client_works(self):
+        script = os.path.join(os.path.dirname(__file__), "openai_clients.py")
+        done = subprocess.run(
+            [os.environ["EMLX_ORACLE_PYTHON"], script, f"http://127.0.0.1:{self.port}"],
+            capture_output=True, text=True, timeout=300,
+        )
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,6 +39,13 @@ struct BlockLayout {
   int bytes;
 };
 BlockLayout block_layout(DType dtype) noexcept;
+
+// "[2, 3]"
+std::string to_string(std::span<const std::int64_t> shape);
+
+// Bytes of a tensor; nullopt if an axis is negative, the last axis is not a whole number of blocks,
+// or elements or bytes overflow 63 bits.
+std::optional<std::int64_t> byte_size(DType dtype, std::span<const std::int64_t> shape) noexcept;
 
 // One tensor of a file. `data` points into the mapping of the TensorSet it came from and lives as
 // long as that.

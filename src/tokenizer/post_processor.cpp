@@ -1,0 +1,69 @@
+#include "tokenizer/post_processor.h"
+
+#include <string_view>
+
+#include "base/error.h"
+#include "base/quote.h"
+#include "tokenizer/json_fields.h"
+
+namespace emlx {
+
+PostProcessor::PostProcessor(const JsonValue& value) {
+  add_steps(value);
+}
+
+// Recurses as deep as the JSON parser lets a file nest.
+void PostProcessor::add_steps(const JsonValue& value) {
+  if (value.is_null()) return;
+  const JsonObject& object = as_object(value, "post_processor");
+  const std::string_view type = type_of(object, "post_processor");
+  if (type == "Sequence") {
+    const JsonValue& list = required_member(object, "processors", "a post_processor Sequence");
+    for (const JsonValue& step : as_array(list, "processors")) add_steps(step);
+  } else if (type == "TemplateProcessing") {
+    if (has_template_)
+      fail(ErrorCode::Unsupported, "tokenizer: expected one TemplateProcessing, got more");
+    has_template_ = true;
+    read_template(object);
+  } else if (type != "ByteLevel") {
+    fail(ErrorCode::Unsupported,
+         "tokenizer: expected a post-processor out of Sequence, TemplateProcessing, ByteLevel, "
+         "got {}",
+         quote(type));
+  }
+}
+
+void PostProcessor::read_template(const JsonObject& object) {
+  constexpr std::string_view kWhat = "TemplateProcessing";
+  const JsonObject& specials =
+      as_object(required_member(object, "special_tokens", kWhat), "its special_tokens");
+  bool text_seen = false;
+  for (const JsonValue& item : as_array(required_member(object, "single", kWhat), "its single")) {
+    const JsonObject& piece = as_object(item, "a template piece");
+    if (const JsonValue* sequence = piece.if_contains("Sequence")) {
+      const JsonObject& fields = as_object(*sequence, "a template Sequence");
+      const std::string_view id = as_string(required_member(fields, "id", "Sequence"), "its id");
+      if (text_seen || id != "A")
+        fail(ErrorCode::Unsupported,
+             "tokenizer: expected the single template to hold sequence A once, got {}",
+             quote(to_json(object.at("single"))));
+      text_seen = true;
+      continue;
+    }
+    const JsonObject& special = as_object(
+        required_member(piece, "SpecialToken", "a template piece"), "a template SpecialToken");
+    const std::string_view name =
+        as_string(required_member(special, "id", "SpecialToken"), "its id");
+    const JsonObject& entry =
+        as_object(required_member(specials, name, "special_tokens"), "a special token");
+    for (const JsonValue& id :
+         as_array(required_member(entry, "ids", "a special token"), "its ids"))
+      (text_seen ? suffix_ : prefix_).push_back(as_token_id(id, "the id of a special token"));
+  }
+  if (!text_seen)
+    fail(ErrorCode::Unsupported,
+         "tokenizer: expected the single template to hold sequence A once, got {}",
+         quote(to_json(object.at("single"))));
+}
+
+}  // namespace emlx

@@ -1,11 +1,30 @@
+#include "models/convert.h"
+
 #include <fmt/format.h>
 
 #include "app/commands.h"
 #include "app/terminal.h"
+#include "base/error.h"
+#include "models/model.h"
+#include "tokenizer/tokenizer.h"
 
 namespace emlx {
 
-int run_convert(const ConvertFlags&) {
+int run_convert(const ConvertFlags& flags) {
+  const Model model = open_model(flags.input);
+  if (!model.vocab)
+    throw Error(ErrorCode::InvalidArgument,
+                fmt::format("expected a .gguf file, got an MLX directory: {}", flags.input));
+  ConvertOptions options;
+  options.dtype = flags.dtype == "float32" ? DType::F32 : DType::F16;
+  {
+    ProgressBar bar("converting");
+    options.progress = [&bar](int done, int total) {
+      bar.update(static_cast<std::size_t>(done), static_cast<std::size_t>(total));
+    };
+    convert_gguf(model, tokenizer_json_from_vocab(*model.vocab), flags.output, options);
+  }
+  print_error(fmt::format("wrote {}\n", flags.output));
   return 0;
 }
 

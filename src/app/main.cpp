@@ -1,7 +1,14 @@
 // engine-mlx: parses the command line and runs one command. Exit codes: 0; 1 for an error, said in
 // one line; 2 for wrong usage; 130 after an interrupt.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <exception>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "app/commands.h"
 #include "app/terminal.h"
@@ -13,45 +20,75 @@ namespace {
 
 constexpr int kUsageError = 2;
 
+// Accepts numbers from `low` to `high`, and so no NaN; says so in `--help`'s place only when it
+// fails.
+template <typename Number>
+CLI::Validator between(Number low, Number high) {
+  return CLI::Validator(
+      [low, high](const std::string& text) {
+        Number value{};
+        const bool good = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
+        return good ? std::string() : fmt::format("expected {} to {}, got {}", low, high, text);
+      },
+      "");
+}
+
+CLI::Validator one_of(std::vector<std::string> choices) {
+  return CLI::IsMember(std::move(choices)).description("");
+}
+
 void add_model_flags(CLI::App* command, ModelFlags& flags) {
-  command->add_option("-m,--model", flags.model,
-                      "MLX directory or .gguf file (default: the model ./run fetched)");
-  command->add_option("--backend", flags.backend, "what computes")
-      ->check(CLI::IsMember({"auto", "mlx"}))
-      ->capture_default_str();
+  command
+      ->add_option("-m,--model", flags.model,
+                   "MLX directory or .gguf file (default: the model ./run fetched)")
+      ->type_name("PATH");
+  command->add_option("--backend", flags.backend, "what computes: auto or mlx")
+      ->check(one_of({"auto", "mlx"}))
+      ->type_name("NAME");
   command
       ->add_option("--dtype", flags.dtype,
-                   "type to compute in; auto: float32 on a CPU, else the model's own")
-      ->check(CLI::IsMember({"auto", "float32", "bfloat16", "float16"}))
-      ->capture_default_str();
+                   "type to compute in: float32, bfloat16, float16, or auto: float32 on a CPU, "
+                   "else the model's own")
+      ->check(one_of({"auto", "float32", "bfloat16", "float16"}))
+      ->type_name("NAME");
   command
       ->add_option("--context", flags.context,
                    "positions a conversation may take (default: the model's limit)")
-      ->check(CLI::Range(1, 1 << 24));
+      ->check(between(1, 1 << 24))
+      ->type_name("N");
   command->add_option("--threads", flags.threads, "CPU threads (the MLX backend chooses its own)")
-      ->check(CLI::Range(1, 1024));
+      ->check(between(1, 1024))
+      ->type_name("N");
 }
 
 void add_sampling_flags(CLI::App* command, SamplingFlags& flags) {
+  SamplingParams& params = flags.params;
   command->add_option("-n,--max-tokens", flags.max_tokens, "tokens to answer with at most")
-      ->check(CLI::Range(1, 1 << 24))
+      ->check(between(1, 1 << 24))
+      ->type_name("N")
       ->capture_default_str();
   command
-      ->add_option("-t,--temp", flags.params.temperature,
-                   "temperature; 0 always takes the likeliest token")
-      ->check(CLI::Range(0.0, 100.0))
-      ->capture_default_str();
-  command->add_option("--top-p", flags.params.top_p, "keep the likeliest tokens up to this mass")
-      ->check(CLI::Range(0.0, 1.0));
+      ->add_option("-t,--temp", params.temperature,
+                   "temperature; 0, the default, always takes the likeliest token")
+      ->check(between(0.0, 100.0))
+      ->type_name("X");
+  command->add_option("--top-p", params.top_p, "keep the likeliest tokens up to this mass, 0 to 1")
+      ->check(between(0.0, 1.0))
+      ->type_name("X");
   command
-      ->add_option("--min-p", flags.params.min_p,
-                   "keep tokens at least this likely, relative to the best")
-      ->check(CLI::Range(0.0, 1.0));
-  command->add_option("--top-k", flags.params.top_k, "keep the k likeliest tokens")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--seed", flags.params.seed,
-                      "same seed, same text (default: a new one each time)");
-  command->add_option("--stop", flags.stop, "end the answer before this text (may be repeated)");
+      ->add_option("--min-p", params.min_p,
+                   "keep tokens at least this likely, relative to the best, 0 to 1")
+      ->check(between(0.0, 1.0))
+      ->type_name("X");
+  command->add_option("--top-k", params.top_k, "keep the k likeliest tokens")
+      ->check(between(0, 1 << 30))
+      ->type_name("K");
+  command->add_option("--seed", params.seed, "same seed, same text (default: a new one each time)")
+      ->check(between<std::int64_t>(0, std::numeric_limits<std::int64_t>::max()))
+      ->type_name("N");
+  command->add_option("--stop", flags.stop, "end the answer before this text (may be repeated)")
+      ->allow_extra_args(false)
+      ->type_name("TEXT");
 }
 
 // The whole command line. The flags must outlive the parse.
@@ -105,7 +142,8 @@ struct Program {
     serve_command = app.add_subcommand("serve", "OpenAI-compatible HTTP server");
     serve_command->add_option("--host", serve.host, "address to listen on")->capture_default_str();
     serve_command->add_option("--port", serve.port, "port to listen on; 0: any free one")
-        ->check(CLI::Range(0, 65535))
+        ->check(between(0, 65535))
+        ->type_name("N")
         ->capture_default_str();
     serve_command->add_option("--allow-origin", serve.allow_origin,
                               "let web pages of this origin call (\"*\": any)");
@@ -127,7 +165,8 @@ struct Program {
     convert_command->add_option("output", convert.output, "directory to make")->required();
     convert_command
         ->add_option("--dtype", convert.dtype, "type of scales, biases and unquantized weights")
-        ->check(CLI::IsMember({"float16", "float32"}))
+        ->check(one_of({"float16", "float32"}))
+        ->type_name("NAME")
         ->capture_default_str();
   }
 };

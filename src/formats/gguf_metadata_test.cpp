@@ -19,7 +19,7 @@ namespace {
 // Owns the bytes its metadata points into.
 struct Parsed {
   explicit Parsed(const GgufTestWriter& writer)
-      : file(writer.file()), metadata(parse_gguf(bytes_of(file), "test").metadata) {}
+      : file(writer.file()), metadata(parse_gguf(raw_bytes(file), "test").metadata) {}
   std::string file;
   GgufMetadata metadata;
 };

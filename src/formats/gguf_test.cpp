@@ -25,7 +25,7 @@ GgufTestWriter small_file() {
 
 void expect_refused(const std::string& file, std::string_view part,
                     ErrorCode code = ErrorCode::InvalidFile) {
-  expect_error(code, part, [&] { parse_gguf(bytes_of(file), "test"); });
+  expect_error(code, part, [&] { parse_gguf(raw_bytes(file), "test"); });
 }
 
 TEST(Gguf, ReadsTensorsWithTheirAxesOutermostFirst) {
@@ -33,7 +33,7 @@ TEST(Gguf, ReadsTensorsWithTheirAxesOutermostFirst) {
     GgufTestWriter writer = small_file();
     writer.version = version;
     const std::string file = writer.file();
-    const GgufContents contents = parse_gguf(bytes_of(file), "test");
+    const GgufContents contents = parse_gguf(raw_bytes(file), "test");
     ASSERT_EQ(contents.tensors.size(), 2U);
     EXPECT_EQ(contents.tensors[0].name, "w");
     EXPECT_EQ(contents.tensors[0].dtype, DType::F16);
@@ -52,15 +52,15 @@ TEST(Gguf, PlacesDataAtTheFilesOwnAlignment) {
       .tensor("a", {1}, kF32, "aaaa")
       .tensor("b", {1}, kF32, "bbbb");
   const std::string file = writer.file();
-  const GgufContents contents = parse_gguf(bytes_of(file), "test");
+  const GgufContents contents = parse_gguf(raw_bytes(file), "test");
   EXPECT_EQ(contents.tensors[1].data[0], std::byte{'b'});
   EXPECT_EQ(contents.tensors[1].data.data() - contents.tensors[0].data.data(), 128);
 }
 
 TEST(Gguf, ReadsAFileWithoutTensors) {
-  EXPECT_TRUE(parse_gguf(bytes_of(GgufTestWriter().u32("a", 1).file()), "test").tensors.empty());
+  EXPECT_TRUE(parse_gguf(raw_bytes(GgufTestWriter().u32("a", 1).file()), "test").tensors.empty());
   const std::string unpadded = "GGUF" + GgufTestWriter::bytes(3) + std::string(16, '\0');
-  EXPECT_TRUE(parse_gguf(bytes_of(unpadded), "test").tensors.empty());
+  EXPECT_TRUE(parse_gguf(raw_bytes(unpadded), "test").tensors.empty());
 }
 
 TEST(Gguf, SaysWhatIsWrongWithAFile) {
@@ -102,7 +102,7 @@ TEST(Gguf, RefusesBadShapes) {
   const auto shaped = [](const std::vector<std::uint64_t>& axes, std::uint32_t type = kF32) {
     return GgufTestWriter().tensor("w", axes, type, std::string(64, 'x')).file();
   };
-  EXPECT_NO_THROW(parse_gguf(bytes_of(shaped({2, 2, 2, 2})), "test"));
+  EXPECT_NO_THROW(parse_gguf(raw_bytes(shaped({2, 2, 2, 2})), "test"));
   expect_refused(shaped({}), "expected 1 to 4 axes, got 0");
   expect_refused(shaped({1, 1, 1, 1, 1}), "expected 1 to 4 axes, got 5");
   expect_refused(shaped({0}), "expected axes of at least 1, got 0");
@@ -122,7 +122,7 @@ TEST(Gguf, DataMustBeAlignedInsideAndApart) {
   const auto placed = [&](std::uint64_t offset) {
     return GgufTestWriter().tensor("a", {8}, kF32, data).tensor_at("b", {4}, kF32, offset).file();
   };
-  EXPECT_NO_THROW(parse_gguf(bytes_of(placed(32)), "test"));
+  EXPECT_NO_THROW(parse_gguf(raw_bytes(placed(32)), "test"));
   expect_refused(placed(40), "expected an offset aligned to 32, got 40");
   expect_refused(placed(0), "tensors overlap");
   expect_refused(placed(64), "truncated?");
@@ -147,7 +147,7 @@ TEST(Gguf, SurvivesTruncationAndDamageAtEveryByte) {
     contents.metadata.texts("list");
     return bytes;
   };
-  ASSERT_EQ(read_all(bytes_of(good)), 12U + 34U);
+  ASSERT_EQ(read_all(raw_bytes(good)), 12U + 34U);
   for (std::size_t length = 0; length < good.size(); ++length) {
     const std::vector<char> cut(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length));
     EXPECT_THROW(read_all(std::as_bytes(std::span(cut))), Error) << length;
@@ -157,7 +157,7 @@ TEST(Gguf, SurvivesTruncationAndDamageAtEveryByte) {
       std::string damaged = good;
       damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
       try {
-        read_all(bytes_of(damaged));
+        read_all(raw_bytes(damaged));
       } catch (const Error& error) {
         EXPECT_NE(std::string(error.what()), "");
       }

@@ -29,7 +29,7 @@ std::string entry(const std::string& name, int begin, int size) {
 
 void expect_refused(const std::string& file, std::string_view part,
                     ErrorCode code = ErrorCode::InvalidFile) {
-  expect_error(code, part, [&] { parse_safetensors(bytes_of(file), "test"); });
+  expect_error(code, part, [&] { parse_safetensors(raw_bytes(file), "test"); });
 }
 
 TEST(Safetensors, ReadsTensorsInTheOrderOfTheirData) {
@@ -38,7 +38,7 @@ TEST(Safetensors, ReadsTensorsInTheOrderOfTheirData) {
       R"("a":{"dtype":"I8","shape":[2],"data_offsets":[0,2]},)"
       R"("empty":{"dtype":"F32","shape":[3,0],"data_offsets":[2,2]}}   )",
       "abCDEF");
-  const auto tensors = parse_safetensors(bytes_of(file), "test");
+  const auto tensors = parse_safetensors(raw_bytes(file), "test");
   ASSERT_EQ(tensors.size(), 3U);
   EXPECT_EQ(tensors[0].name, "a");
   EXPECT_EQ(tensors[0].dtype, DType::I8);
@@ -126,7 +126,8 @@ TEST(Safetensors, RefusesSizesThatDoNotFit) {
 
 TEST(Safetensors, DataMustFillTheFileWithoutHoleOrOverlap) {
   EXPECT_NO_THROW(parse_safetensors(
-      bytes_of(file_bytes("{" + entry("b", 2, 2) + "," + entry("a", 0, 2) + "}", "abcd")), "test"));
+      raw_bytes(file_bytes("{" + entry("b", 2, 2) + "," + entry("a", 0, 2) + "}", "abcd")),
+      "test"));
   expect_refused(file_bytes("{" + entry("a", 0, 3) + "," + entry("b", 2, 2) + "}", "abcd"),
                  "tensors overlap");
   expect_refused(file_bytes("{" + entry("a", 0, 1) + "," + entry("b", 2, 2) + "}", "abcd"),
@@ -147,7 +148,7 @@ TEST(Safetensors, RefusesATensorNamedTwice) {
 TEST(Safetensors, SurvivesTruncationAndDamageAtEveryByte) {
   const std::string good =
       file_bytes("{" + entry("a", 0, 3) + "," + entry("b", 3, 5) + "}", "abcdefgh");
-  ASSERT_EQ(parse_safetensors(bytes_of(good), "test").size(), 2U);
+  ASSERT_EQ(parse_safetensors(raw_bytes(good), "test").size(), 2U);
   for (std::size_t length = 0; length < good.size(); ++length) {
     const std::vector<char> cut(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length));
     EXPECT_THROW(parse_safetensors(std::as_bytes(std::span(cut)), "test"), Error) << length;
@@ -158,7 +159,7 @@ TEST(Safetensors, SurvivesTruncationAndDamageAtEveryByte) {
       damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
       try {
         std::size_t bytes = 0;
-        for (const auto& tensor : parse_safetensors(bytes_of(damaged), "test"))
+        for (const auto& tensor : parse_safetensors(raw_bytes(damaged), "test"))
           bytes += tensor.data.size();
         EXPECT_EQ(bytes, 8U);
       } catch (const Error& error) {

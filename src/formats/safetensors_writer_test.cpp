@@ -20,10 +20,10 @@ const std::vector<TensorInfo> kTensors = {{"half", DType::F16, {3}},
 TEST(SafetensorsWriter, WritesWhatTheReaderReads) {
   const TestFolder folder;
   SafetensorsWriter writer(folder / "model.safetensors", kTensors);
-  writer.write("half", bytes_of("HALVES"));
-  writer.write("a", bytes_of("aaaa"));
+  writer.write("half", raw_bytes("HALVES"));
+  writer.write("a", raw_bytes("aaaa"));
   writer.write("none", {});
-  writer.write("b", bytes_of("bbbbBBBB"));
+  writer.write("b", raw_bytes("bbbbBBBB"));
   EXPECT_FALSE(std::filesystem::exists(folder / "model.safetensors"));
   writer.finish();
   EXPECT_FALSE(std::filesystem::exists(folder / "model.safetensors.part"));
@@ -45,7 +45,7 @@ TEST(SafetensorsWriter, LeavesNothingBehindUnlessFinished) {
   const TestFolder folder;
   {
     SafetensorsWriter writer(folder / "model.safetensors", kTensors);
-    writer.write("a", bytes_of("aaaa"));
+    writer.write("a", raw_bytes("aaaa"));
     expect_error(ErrorCode::InvalidArgument, R"("b" was not written)", [&] { writer.finish(); });
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
@@ -54,9 +54,9 @@ TEST(SafetensorsWriter, LeavesNothingBehindUnlessFinished) {
 TEST(SafetensorsWriter, TakesExactlyWhatWasAnnounced) {
   const TestFolder folder;
   SafetensorsWriter writer(folder / "model.safetensors", kTensors);
-  writer.write("a", bytes_of("aaaa"));
+  writer.write("a", raw_bytes("aaaa"));
   const auto refused = [&](const char* name, const char* data, const char* part) {
-    expect_error(ErrorCode::InvalidArgument, part, [&] { writer.write(name, bytes_of(data)); });
+    expect_error(ErrorCode::InvalidArgument, part, [&] { writer.write(name, raw_bytes(data)); });
   };
   refused("a", "aaaa", "no such tensor");
   refused("c", "aaaa", "no such tensor");

@@ -16,7 +16,7 @@
 
 namespace emlx {
 
-inline std::span<const std::byte> bytes_of(std::string_view text) {
+inline std::span<const std::byte> raw_bytes(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 

@@ -26,8 +26,8 @@ struct Row {
 struct RowResult {
   std::span<const float> logits;  // [wanted, vocab] if fetched, else empty; widened to float32
                                   // without loss; valid until the next submit
-  TokenId token = -1;    // greedy: the chosen token
-  float logprob = 0.0F;  // greedy: its log-probability
+  TokenId token = -1;             // greedy: the chosen token
+  float logprob = 0.0F;           // greedy: its log-probability
 };
 
 struct ExecutorInfo {

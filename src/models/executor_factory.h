@@ -33,7 +33,7 @@ struct ExecutorOptions {
 // Call on the thread that will use the executor, which may keep a share of `model`. Throws
 // Error(Unsupported) if the build lacks the backend or the backend lacks something the model needs,
 // naming it.
-std::unique_ptr<Executor> make_executor(std::shared_ptr<const Model> model,
+std::unique_ptr<Executor> make_executor(const std::shared_ptr<const Model>& model,
                                         const ExecutorOptions& options);
 
 }  // namespace emlx

@@ -5,12 +5,19 @@
 
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "engine/request.h"
 
 namespace emlx {
+
+// The command line asks for something that makes no sense: exit code 2.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 // Which model, and how it computes. Shared by all commands that load one.
 struct ModelFlags {

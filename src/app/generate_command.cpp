@@ -3,7 +3,6 @@
 #include "app/commands.h"
 #include "app/session.h"
 #include "app/terminal.h"
-#include "base/error.h"
 
 namespace emlx {
 namespace {
@@ -46,14 +45,11 @@ void print_json(const Session& session, const std::vector<TokenId>& prompt,
 }  // namespace
 
 int run_generate(const GenerateFlags& flags) {
-  const auto prompt = read_prompt(flags.prompt);
-  if (!prompt)
-    throw Error(ErrorCode::InvalidArgument,
-                "no prompt: expected -p TEXT, or text on standard input");
+  const std::string prompt = read_prompt(flags.prompt);
   const Session session = open_session(flags.model);
   const std::vector<TokenId> ids =
-      flags.raw ? encode_raw(session.text, *prompt)
-                : encode_chat(session.text, single_turn(flags.system, *prompt), ChatOptions{});
+      flags.raw ? encode_raw(session.text, prompt)
+                : encode_chat(session.text, single_turn(flags.system, prompt), ChatOptions{});
   GenerationRequest request = make_request(ids, flags.sampling);
   request.fetch_logits = flags.json;
 

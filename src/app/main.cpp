@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -200,7 +201,12 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return emlx::run(argc, argv);
+    const int code = emlx::run(argc, argv);
+    if (!emlx::print("")) throw std::runtime_error("cannot write to standard output");
+    return code;
+  } catch (const emlx::UsageError& error) {
+    emlx::print_error(std::string("engine-mlx: ") + error.what() + "\n");
+    return emlx::kUsageError;
   } catch (const std::exception& error) {
     emlx::print_error(std::string("engine-mlx: ") + error.what() + "\n");
     return 1;

@@ -56,9 +56,9 @@ class Collector : public GenerationListener {
     std::unique_lock lock(mutex_);
     return done_signal_.wait_for(lock, std::chrono::milliseconds(20), [this] { return done_; });
   }
-  bool reader_gone() {
+  bool output_failed() {
     std::scoped_lock lock(mutex_);
-    return reader_gone_;
+    return output_failed_;
   }
   Generated take() {  // after the end
     if (error_) throw *error_;
@@ -72,7 +72,7 @@ class Collector : public GenerationListener {
     result_.text += text;
     if (!stream_ || text.empty() || print(text)) return;
     std::scoped_lock lock(mutex_);
-    reader_gone_ = true;
+    output_failed_ = true;
   }
 
   void finish(std::optional<Error> error) {
@@ -89,8 +89,8 @@ class Collector : public GenerationListener {
   Generated result_;  // the engine thread's until done_
   std::mutex mutex_;
   std::condition_variable done_signal_;
-  bool done_ = false;         // guarded by mutex_
-  bool reader_gone_ = false;  // guarded by mutex_
+  bool done_ = false;           // guarded by mutex_
+  bool output_failed_ = false;  // guarded by mutex_
   std::optional<Error> error_;
 };
 
@@ -149,7 +149,7 @@ Generated generate(Engine& engine, GenerationRequest request, bool stream) {
   const auto collector = std::make_shared<Collector>(stream);
   const Cancellation cancellation = engine.submit(std::move(request), collector);
   while (!collector->wait_a_moment())
-    if (interrupted() || collector->reader_gone()) cancellation.cancel();
+    if (interrupted() || collector->output_failed()) cancellation.cancel();
   return collector->take();
 }
 

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "app/commands.h"
 #include "base/error.h"
 #include "base/utf8.h"
 
@@ -25,11 +26,24 @@ bool colours() {
   return use;
 }
 
+// At most `max_bytes`, else Error(InvalidArgument).
+std::string read_stdin(std::size_t max_bytes) {
+  std::string text;
+  char buffer[65536];
+  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, stdin)) {
+    text.append(buffer, count);
+    if (text.size() > max_bytes)
+      fail(ErrorCode::InvalidArgument, "standard input: expected at most {} bytes, got more",
+           max_bytes);
+  }
+  return text;
+}
+
 }  // namespace
 
 bool print(std::string_view text) {
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
-         std::fflush(stdout) == 0;
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
 }
 
 void print_error(std::string_view text) {
@@ -50,24 +64,13 @@ bool stderr_is_terminal() {
   return ::isatty(STDERR_FILENO) == 1;
 }
 
-std::string read_stdin(std::size_t max_bytes) {
-  std::string text;
-  char buffer[65536];
-  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, stdin)) {
-    text.append(buffer, count);
-    if (text.size() > max_bytes)
-      fail(ErrorCode::InvalidArgument, "standard input: expected at most {} bytes, got more",
-           max_bytes);
-  }
-  return text;
-}
-
-std::optional<std::string> read_prompt(const std::optional<std::string>& flag) {
+std::string read_prompt(const std::optional<std::string>& flag) {
   std::string text;
   if (flag && *flag != "-") {
     text = *flag;
   } else {
-    if (stdin_is_terminal() && !flag) return std::nullopt;
+    if (!flag && stdin_is_terminal())
+      throw UsageError("expected a prompt: -p TEXT, or text on standard input");
     text = read_stdin(std::size_t{16} << 20);
     if (text.ends_with('\n')) text.pop_back();
   }

@@ -8,8 +8,7 @@
 
 namespace emlx {
 
-// Writes to standard output / standard error at once. A closed pipe is reported by print's result
-// (false).
+// Write at once. print returns false if this or an earlier write to standard output failed.
 bool print(std::string_view text);
 void print_error(std::string_view text);
 
@@ -19,12 +18,10 @@ std::string dim(std::string_view text);
 bool stdin_is_terminal();
 bool stderr_is_terminal();
 
-// All of standard input, at most `max_bytes` (else Error(InvalidArgument)), which must be UTF-8.
-std::string read_stdin(std::size_t max_bytes);
-
-// The prompt a command was given with -p, or standard input ("-" or no -p); one trailing newline of
-// piped text is dropped. nullopt if there is none to read: standard input is a terminal.
-std::optional<std::string> read_prompt(const std::optional<std::string>& flag);
+// The prompt a command was given with -p, or standard input ("-" or no -p; at most 16 MiB), less
+// one trailing newline. Throws Error(InvalidArgument) if it is not UTF-8, and UsageError if there
+// is no -p and standard input is a terminal.
+std::string read_prompt(const std::optional<std::string>& flag);
 
 // After install_interrupt_handler, Ctrl-C sets a flag; a second Ctrl-C before it is taken ends the
 // process.

@@ -3,18 +3,15 @@
 #include "app/commands.h"
 #include "app/session.h"
 #include "app/terminal.h"
-#include "base/error.h"
 
 namespace emlx {
 
 int run_tokenize(const TokenizeFlags& flags) {
-  const auto prompt = read_prompt(flags.prompt);
-  if (!prompt)
-    throw Error(ErrorCode::InvalidArgument, "no text: expected -p TEXT, or text on standard input");
+  const std::string prompt = read_prompt(flags.prompt);
   const TextModel text = open_text_model(find_model(flags.model));
   const std::vector<TokenId> ids = flags.chat
-                                       ? encode_chat(text, single_turn("", *prompt), ChatOptions{})
-                                       : encode_raw(text, *prompt);
+                                       ? encode_chat(text, single_turn("", prompt), ChatOptions{})
+                                       : encode_raw(text, prompt);
   if (flags.json) {
     JsonArray tokens;
     for (const TokenId id : ids)

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """The built program from a user's side: answers, exit codes, one-line errors, and that nothing needs a network."""
-import hashlib
 import json
 import os
 import pathlib
-import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,7 +14,6 @@ import program
 from program import MODEL, PROGRAM, run
 
 QUESTION = "What is the capital of France?"
-PROJECT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Answers(unittest.TestCase):
@@ -88,11 +86,31 @@ class Answers(unittest.TestCase):
 
     def test_a_reader_that_goes_away_ends_generation(self):
         process = subprocess.Popen(
-            [PROGRAM, "generate", "-p", "Count to one thousand.", "-n", "400"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            [PROGRAM, "generate", "-p", "Count to one thousand.", "-n", "4000"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )
         process.stdout.read(1)
         process.stdout.close()
-        self.assertNotEqual(process.wait(timeout=30), None)
+        self.assertEqual(process.wait(timeout=30), -signal.SIGPIPE)
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                [PROGRAM, "generate", "-p", "Count to one thousand.", "-n", "4000"],
+                stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+            )
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cannot write to standard output", done.stderr)
+
+    def test_an_interrupt_ends_the_answer(self):
+        process = subprocess.Popen(
+            [PROGRAM, "generate", "-p", "Count to one thousand.", "-n", "4000"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        process.stdout.read(1)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130)
 
 
 class BadInput(unittest.TestCase):
@@ -158,7 +176,7 @@ class BadInput(unittest.TestCase):
     def test_wrong_usage_is_exit_code_2(self):
         for arguments in (
             ("fly",), ("generate", "--wings"), ("generate", "-p"), ("generate", "-p", "x", "-t", "-1"), ("generate", "-p", "x", "-n", "0"),
-            ("generate", "-p", "x", "--dtype", "float8"), ("serve", "--port", "70000"), ("convert",), ("generate", "-p", "x", "-t", "nan"),
+            ("generate", "-p", "x", "--dtype", "float8"), ("serve", "--port", "70000"), ("convert",), ("generate", "-p", "x", "-t", "nan"), ("generate", "-p", "x", "--seed", "-1"),
         ):
             done = run(*arguments)
             self.assertEqual(done.returncode, 2, (arguments, done.stderr))

@@ -55,8 +55,7 @@ std::pair<std::string_view, std::string_view> sides_of(const JsonValue& merge) {
   } else {
     const std::string_view text = as_string(merge, "a merge");
     const std::size_t space = text.find(' ');
-    if (space != std::string_view::npos && text.find(' ', space + 1) == std::string_view::npos)
-      return {text.substr(0, space), text.substr(space + 1)};
+    if (space != std::string_view::npos) return {text.substr(0, space), text.substr(space + 1)};
   }
   fail(ErrorCode::InvalidFile, "tokenizer: expected a merge of two tokens, got {}",
        quote(to_json(merge)));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <random>
 #include <string>
 
 #include "tokenizer/test_support.h"
@@ -98,6 +99,50 @@ TEST(Bpe, TheLaterOfEqualMergesHolds) {
   const Bpe bpe =
       model(R"({"vocab":{"a":0,"b":1,"c":2,"ab":3,"bc":4},"merges":["a b","b c","a b"]})");
   EXPECT_THAT(encode(bpe, "abc"), ElementsAre(0, 4));
+}
+
+// The definition: while some neighbours merge, merge the leftmost pair of the best rank.
+std::vector<std::string> merge_by_definition(std::vector<std::string> symbols,
+                                             const TokenizerFile& file) {
+  for (;;) {
+    std::size_t best_rank = file.merges.size(), best = 0;
+    for (std::size_t i = 0; i + 1 < symbols.size(); ++i)
+      for (std::size_t rank = 0; rank < best_rank; ++rank)
+        if (file.merges[rank] == std::pair{symbols[i], symbols[i + 1]}) {
+          best_rank = rank;
+          best = i;
+        }
+    if (best_rank == file.merges.size()) return symbols;
+    symbols[best] += symbols[best + 1];
+    symbols.erase(symbols.begin() + static_cast<std::ptrdiff_t>(best) + 1);
+  }
+}
+
+TEST(Bpe, AgreesWithTheDefinitionOnRandomMerges) {
+  std::mt19937 random(11);
+  for (int run = 0; run < 300; ++run) {
+    TokenizerFile file;
+    std::vector<std::string> tokens = {"a", "b", "c"};
+    for (int i = 0; i < 12; ++i) {
+      const std::pair merge{tokens[random() % tokens.size()], tokens[random() % tokens.size()]};
+      const std::string made = merge.first + merge.second;
+      if (std::find(tokens.begin(), tokens.end(), made) != tokens.end()) continue;
+      file.merges.push_back(merge);
+      tokens.push_back(made);
+    }
+    const JsonObject object = file.model();
+    const Bpe bpe(object, true);
+    for (int text = 0; text < 20; ++text) {
+      std::vector<std::string> symbols(random() % 40);
+      for (std::string& symbol : symbols) symbol = tokens[random() % 3];
+      std::string word, shown;
+      for (const std::string& symbol : symbols) word += symbol;
+      for (const TokenId id : encode(bpe, word)) shown += std::string(*bpe.vocab().text(id)) + ' ';
+      std::string expected;
+      for (const std::string& symbol : merge_by_definition(symbols, file)) expected += symbol + ' ';
+      ASSERT_EQ(shown, expected);
+    }
+  }
 }
 
 // Eight letters merge into one token, as in Qwen's vocabulary.

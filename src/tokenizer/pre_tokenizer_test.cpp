@@ -56,6 +56,7 @@ TEST(PreTokenizer, SequenceAppliesItsStepsInOrder) {
 TEST(PreTokenizer, AddsAPrefixSpaceToEachWordThatComesIn) {
   EXPECT_THAT(split(R"({"type":"ByteLevel","add_prefix_space":true,"use_regex":true})", "a b"),
               ElementsAre(" a", " b"));
+  EXPECT_THAT(split(R"({"type":"ByteLevel"})", "a b"), ElementsAre(" a", " b"));  // the defaults
   EXPECT_THAT(split(R"({"type":"ByteLevel","use_regex":false})", " a"), ElementsAre(" a"));
   EXPECT_THAT(split(R"({"type":"Sequence","pretokenizers":[{"type":"Digits"},
                         {"type":"ByteLevel","add_prefix_space":true,"use_regex":false}]})",

@@ -44,6 +44,7 @@ TEST(SplitPatterns, Qwen2SplitsDigitsOneByOneAndKeepsSymbolRuns) {
   EXPECT_THAT(qwen2("f(x):\n\ny"), ElementsAre("f", "(x", "):\n\n", "y"));
   EXPECT_THAT(qwen2(" -5"), ElementsAre(" -", "5"));
   EXPECT_THAT(qwen2("\tx \nx"), ElementsAre("\tx", " \n", "x"));
+  EXPECT_THAT(qwen2("\nx\ry"), ElementsAre("\n", "x", "\r", "y"));
 }
 
 TEST(SplitPatterns, Llama3GroupsUpToThreeDigits) {
@@ -74,6 +75,7 @@ TEST(SplitPatterns, DigitsFollowTheirOwnNotionOfADigit) {
   EXPECT_THAT(split(split_single_digits, "ab12\u00BD"), ElementsAre("ab", "1", "2", "\u00BD"));
   EXPECT_THAT(split(split_digit_runs, "ab12\u00BD c"), ElementsAre("ab", "12\u00BD", " c"));
   EXPECT_THAT(split(split_digit_runs, "1"), ElementsAre("1"));
+  EXPECT_THAT(split(split_single_digits, "a\U00011DE0"), ElementsAre("a", "\U00011DE0"));
 }
 
 // Runs are scanned a fixed number of times; a backtracking matcher would take minutes here.

@@ -71,6 +71,10 @@ TEST(StreamDecoder, SeparatesTokensWithoutADecoderAsDecodeDoes) {
   const Tokenizer spaced = Tokenizer::from_json(file.text());
   EXPECT_EQ(spaced.decode(std::vector<TokenId>{'a', 'b', 300, 'c'}, true), "a b c");
   EXPECT_THAT(stream(spaced, {'a', 300, 'b'}, true), ElementsAre("a", "", " b", ""));
+  StreamDecoder decoder(spaced, true);
+  EXPECT_EQ(decoder.append('a'), "a");
+  EXPECT_EQ(decoder.finish(), "");
+  EXPECT_EQ(decoder.append('b'), "b");
 }
 
 TEST(StreamDecoder, PiecesJoinToTheWholeForAnyIds) {

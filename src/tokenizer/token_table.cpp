@@ -21,7 +21,7 @@ TokenTable::TokenTable(std::size_t count) : id_limit_(count + kMaxGaps) {
 }
 
 void TokenTable::add(std::string_view text, TokenId id) {
-  if (id < 0 || static_cast<std::size_t>(id) >= id_limit_)
+  if (static_cast<std::size_t>(id) >= id_limit_)  // or negative
     fail(ErrorCode::InvalidFile, "tokenizer: expected a token id below {}, got {} for {}",
          id_limit_, id, quote(text));
   if (this->text(id))

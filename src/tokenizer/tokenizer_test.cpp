@@ -43,6 +43,17 @@ TEST(Tokenizer, NormalizesTextButNotRawTokens) {
   EXPECT_THAT(tokenizer.encode("e\u0301\u212B", false), ElementsAre(0xC3, 0xA9, 256));
 }
 
+TEST(Tokenizer, FindsAndDecodesNormalizedTokensNormalized) {
+  TokenizerFile file;
+  file.normalizer = R"({"type":"NFC"})";
+  file.decoder = "null";
+  file.added_tokens = R"([{"id":256,"content":"e\u0301","normalized":true}])";
+  const Tokenizer tokenizer = Tokenizer::from_json(file.text());
+  EXPECT_THAT(tokenizer.encode("\u00E9e\u0301", false), ElementsAre(256, 256));
+  EXPECT_EQ(tokenizer.decode(std::vector<TokenId>{256}, false), "\u00E9");
+  EXPECT_EQ(tokenizer.token_text(256), "e\u0301");
+}
+
 TEST(Tokenizer, PutsTheTemplateAroundTheTextOnDemand) {
   TokenizerFile file;
   file.added_tokens = R"([{"id":256,"content":"<s>","special":true}])";

@@ -69,7 +69,7 @@ JsonObject pre_tokenizer(const Recipe& recipe, bool add_prefix_space) {
 }
 
 const std::string& text_of(const VocabData& vocab, TokenId id, std::string_view what) {
-  if (id < 0 || static_cast<std::size_t>(id) >= vocab.tokens.size())
+  if (static_cast<std::size_t>(id) >= vocab.tokens.size())  // or negative
     fail(ErrorCode::InvalidFile, "tokenizer: expected a {} id below {}, got {}", what,
          vocab.tokens.size(), id);
   return vocab.tokens[id];

@@ -58,9 +58,13 @@ class TinyModel {
     weights.final_norm = vector("final_norm", spec.hidden);
   }
 
-  std::shared_ptr<Model> model = std::make_shared<Model>();
+  Matrix dense(std::string name, int rows, int cols) {
+    return {.name = std::move(name),
+            .rows = rows,
+            .cols = cols,
+            .data = floats(rows * cols, -0.2F, 0.2F)};
+  }
 
- private:
   // One byte in front: file data need not be aligned.
   template <typename T>
   std::span<const std::byte> stored(const std::vector<T>& values) {
@@ -69,6 +73,9 @@ class TinyModel {
     return std::span(bytes).subspan(1);
   }
 
+  std::shared_ptr<Model> model = std::make_shared<Model>();
+
+ private:
   std::span<const std::byte> floats(int count, float low, float high) {
     std::uniform_real_distribution<float> uniform(low, high);
     std::vector<float> values(static_cast<std::size_t>(count));
@@ -78,13 +85,6 @@ class TinyModel {
 
   Vector vector(std::string name, int size) {
     return {std::move(name), size, DType::F32, floats(size, 0.5F, 1.5F)};
-  }
-
-  Matrix dense(std::string name, int rows, int cols) {
-    return {.name = std::move(name),
-            .rows = rows,
-            .cols = cols,
-            .data = floats(rows * cols, -0.2F, 0.2F)};
   }
 
   Matrix affine(std::string name, int rows, int cols, int bits) {
@@ -377,6 +377,32 @@ TEST_F(MlxExecutorTest, CountsItsMemory) {
   EXPECT_EQ(executor->memory().kv_used, (512 + 256) * kPosition);
   executor->close(sequence);
   EXPECT_EQ(executor->memory().kv_used, 256 * kPosition);
+}
+
+TEST_F(MlxExecutorTest, PutsInterleavedRowsOfADenseMatrixInOrder) {
+  constexpr std::size_t kHeads = 4, kHalf = 16, kCols = 64;
+  TinyModel tiny;
+  Matrix& q = tiny.model->weights.layers[0].q.weight;
+  q = tiny.dense("q", 2 * kHalf * kHeads, kCols);
+  const std::vector<TokenId> tokens = random_tokens(4, 11);
+  const auto logits = [&] {
+    const auto executor = make_mlx_executor(tiny.model, {});
+    return feed(*executor, executor->open(), tokens);
+  };
+  const Logits expected = logits();
+
+  std::vector<float> ordered(2 * kHalf * kHeads * kCols), interleaved(ordered.size());
+  std::memcpy(ordered.data(), q.data.data(), q.data.size());
+  for (std::size_t head = 0; head < kHeads; ++head) {
+    for (std::size_t row = 0; row < 2 * kHalf; ++row) {
+      const std::size_t file_row = row < kHalf ? 2 * row : 2 * (row - kHalf) + 1;
+      std::copy_n(&ordered[(head * 2 * kHalf + row) * kCols], kCols,
+                  &interleaved[(head * 2 * kHalf + file_row) * kCols]);
+    }
+  }
+  q.data = tiny.stored(interleaved);
+  q.interleaved_heads = kHeads;
+  EXPECT_EQ(logits(), expected);
 }
 
 TEST_F(MlxExecutorTest, NamesTheWeightThatDoesNotFit) {

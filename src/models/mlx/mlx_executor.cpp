@@ -12,6 +12,7 @@
 #include <exception>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -71,12 +72,32 @@ struct Sequence {
   int length() const { return cache.empty() ? 0 : cache.front().length(); }
 };
 
+using Sequences = std::map<SequenceId, Sequence>;
+
+// The sequence, const if `sequences` is.
+auto& find(auto& sequences, SequenceId sequence) {
+  const auto found = sequences.find(sequence);
+  if (found == sequences.end()) {
+    fail(ErrorCode::InvalidArgument, "unknown sequence {}", sequence);
+  }
+  return found->second;
+}
+
+// The sequence, if it may be worked on.
+Sequence& find_sound(Sequences& sequences, SequenceId sequence) {
+  Sequence& found = find(sequences, sequence);
+  if (found.failed) {
+    fail(ErrorCode::InvalidArgument, "sequence {} failed in an earlier step", sequence);
+  }
+  return found;
+}
+
 // A step that was submitted; kept until the submit after its collect.
 struct Step {
   SequenceId sequence = 0;
   std::optional<mx::array> logits;          // [wanted, vocab] float32
   std::optional<mx::array> token, logprob;  // [1] U32, [1] float32
-  std::string error;                        // what building or scheduling it threw
+  std::optional<std::string> error;         // what building or scheduling it threw
   RowResult result;
 };
 
@@ -92,7 +113,7 @@ class MlxExecutor final : public Executor {
   SequenceId fork(SequenceId sequence, int length) override;
   void truncate(SequenceId sequence, int length) override;
   void close(SequenceId sequence) override;
-  int length(SequenceId sequence) const override { return find(sequence).length(); }
+  int length(SequenceId sequence) const override { return find(sequences_, sequence).length(); }
 
   void submit(std::span<const Row> rows) override;
   std::span<const RowResult> collect() override;
@@ -103,10 +124,6 @@ class MlxExecutor final : public Executor {
   ExecutorMemory memory() const override;
 
  private:
-  const Sequence& find(SequenceId sequence) const;
-  Sequence& find(SequenceId sequence) {
-    return const_cast<Sequence&>(std::as_const(*this).find(sequence));
-  }
   void check(const Row& row, const Sequence& sequence) const;
   void build(const Row& row, Sequence& sequence, Step& step) const;
   static void finish(Step& step);
@@ -115,20 +132,12 @@ class MlxExecutor final : public Executor {
   int context_;
   mx::Dtype dtype_;
   MlxDecoder decoder_;
-  std::map<SequenceId, Sequence> sequences_;
+  Sequences sequences_;
   SequenceId next_id_ = 0;
   std::deque<Step> in_flight_;
   std::deque<Step> collected_;  // since the last submit: their results are still valid
   int collected_steps_ = 0;
 };
-
-const Sequence& MlxExecutor::find(SequenceId sequence) const {
-  const auto found = sequences_.find(sequence);
-  if (found == sequences_.end()) {
-    fail(ErrorCode::InvalidArgument, "unknown sequence {}", sequence);
-  }
-  return found->second;
-}
 
 SequenceId MlxExecutor::open() {
   if (sequences_.size() == kSequences) {
@@ -140,20 +149,20 @@ SequenceId MlxExecutor::open() {
 }
 
 SequenceId MlxExecutor::fork(SequenceId sequence, int length) {
-  const Sequence& parent = find(sequence);
+  const Sequence& parent = find_sound(sequences_, sequence);
   if (length < 0 || length > parent.length()) {
     fail(ErrorCode::InvalidArgument, "fork: expected 0 to {} positions, got {}", parent.length(),
          length);
   }
+  MlxSequenceCache cache;
+  for (const MlxKvCache& layer : parent.cache) cache.push_back(layer.fork(length));
   const SequenceId id = open();
-  for (std::size_t i = 0; i < parent.cache.size(); ++i) {
-    sequences_[id].cache[i] = parent.cache[i].fork(length);
-  }
+  sequences_[id].cache = std::move(cache);
   return id;
 }
 
 void MlxExecutor::truncate(SequenceId sequence, int length) {
-  Sequence& s = find(sequence);
+  Sequence& s = find_sound(sequences_, sequence);
   if (length < 0 || length > s.length()) {
     fail(ErrorCode::InvalidArgument, "truncate: expected 0 to {} positions, got {}", s.length(),
          length);
@@ -163,16 +172,13 @@ void MlxExecutor::truncate(SequenceId sequence, int length) {
 }
 
 void MlxExecutor::close(SequenceId sequence) {
-  find(sequence);
+  find(sequences_, sequence);
   sequences_.erase(sequence);
   mx::clear_cache();
 }
 
 void MlxExecutor::check(const Row& row, const Sequence& sequence) const {
   const int fed = row.tokens.empty() ? 1 : static_cast<int>(row.tokens.size());
-  if (sequence.failed) {
-    fail(ErrorCode::InvalidArgument, "sequence {} failed in an earlier step", row.sequence);
-  }
   if (row.tokens.empty() && !sequence.sampled) {
     fail(ErrorCode::InvalidArgument, "sequence {} has no sampled token to feed", row.sequence);
   }
@@ -241,7 +247,7 @@ void MlxExecutor::submit(std::span<const Row> rows) {
     fail(ErrorCode::InvalidArgument, "expected at most {} steps in flight", kMaxInFlight);
   }
   const Row& row = rows.front();
-  Sequence& sequence = find(row.sequence);
+  Sequence& sequence = find_sound(sequences_, row.sequence);
   check(row, sequence);
 
   collected_.clear();
@@ -257,7 +263,7 @@ void MlxExecutor::submit(std::span<const Row> rows) {
 
 // Waits for the step and reads its results.
 void MlxExecutor::finish(Step& step) {
-  if (!step.error.empty()) fail(ErrorCode::Internal, "MLX: {}", step.error);
+  if (step.error) fail(ErrorCode::Internal, "MLX: {}", *step.error);
   if (step.logits) {
     step.logits->eval();
     step.result.logits = {step.logits->data<float>(), step.logits->size()};

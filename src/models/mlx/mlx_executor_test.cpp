@@ -313,6 +313,19 @@ TEST_F(MlxExecutorTest, ResultsStayValidUntilTheNextSubmit) {
   EXPECT_EQ(Logits(first.begin(), first.end()), copy);
 }
 
+TEST_F(MlxExecutorTest, AStepOfAClosedSequenceCanStillBeCollected) {
+  const auto executor = make();
+  const TokenId token = 3;
+  const SequenceId kept = executor->open(), closed = executor->open();
+  const Row first = {.sequence = closed, .tokens = {&token, 1}, .greedy = true};
+  const Row second = {.sequence = kept, .tokens = {&token, 1}, .greedy = true};
+  executor->submit({&first, 1});
+  executor->submit({&second, 1});
+  executor->close(closed);
+  const TokenId dropped = executor->collect()[0].token;
+  EXPECT_EQ(executor->collect()[0].token, dropped);
+}
+
 TEST_F(MlxExecutorTest, MisuseChangesNothing) {
   const auto executor = make({.context = 20});
   const std::vector<TokenId> prompt = random_tokens(18, 8);
@@ -426,6 +439,8 @@ TEST_F(MlxExecutorTest, AFailedStepThrowsFromCollectAndLeavesOnlyClose) {
   EXPECT_NO_THROW(executor->submit({&row, 1}));
   expect_error(ErrorCode::Internal, "rms_norm", [&] { executor->collect(); });
   expect_error(ErrorCode::InvalidArgument, "failed", [&] { executor->submit({&row, 1}); });
+  expect_error(ErrorCode::InvalidArgument, "failed", [&] { executor->fork(sequence, 0); });
+  expect_error(ErrorCode::InvalidArgument, "failed", [&] { executor->truncate(sequence, 0); });
   EXPECT_NO_THROW(executor->close(sequence));
   EXPECT_NO_THROW(executor->open());
 }

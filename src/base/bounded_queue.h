@@ -1,12 +1,15 @@
 // A queue between threads that says no when it is full.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace emlx {
 
@@ -38,6 +41,18 @@ class BoundedQueue {
   std::optional<T> try_pop() {
     std::scoped_lock lock(mutex_);
     return take();
+  }
+
+  // Takes out the items `unwanted(const T&)` accepts, wherever they stand; in order. `unwanted`
+  // must not use the queue.
+  template <typename Predicate>
+  std::vector<T> remove_if(Predicate unwanted) {
+    std::scoped_lock lock(mutex_);
+    const auto first = std::stable_partition(items_.begin(), items_.end(),
+                                             [&](const T& item) { return !unwanted(item); });
+    std::vector<T> removed(std::make_move_iterator(first), std::make_move_iterator(items_.end()));
+    items_.erase(first, items_.end());
+    return removed;
   }
 
   // No more items are taken; waiting consumers wake. Items already queued can still be popped.

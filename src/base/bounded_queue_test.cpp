@@ -29,6 +29,14 @@ TEST(BoundedQueue, CloseWakesAWaitingConsumer) {
   consumer.join();
 }
 
+TEST(BoundedQueue, GivesUpUnwantedItemsFromItsMiddle) {
+  BoundedQueue<int> queue(5);
+  for (int i = 1; i <= 5; ++i) ASSERT_TRUE(queue.try_push(i));
+  EXPECT_EQ(queue.remove_if([](int item) { return item % 2 == 0; }), (std::vector<int>{2, 4}));
+  EXPECT_EQ(queue.size(), 3U);
+  for (const int left : {1, 3, 5}) EXPECT_EQ(queue.try_pop(), left);
+}
+
 TEST(BoundedQueue, PassesEveryItemOnceBetweenThreads) {
   BoundedQueue<int> queue(8);
   std::atomic<long> sum = 0;

@@ -1,5 +1,8 @@
 # Warnings, sanitizers and the floating-point contract, for every target of ours.
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  add_compile_options(-Wno-restrict)  # false positives on std::string (GCC bug 105651)
+endif()
 if(EMLX_WERROR)
   add_compile_options(-Werror)
 endif()

@@ -26,12 +26,15 @@ struct TextModel {
   std::vector<TokenId> eos;  // the model's, and the tokenizer's eos token
 };
 
-// Opens the files at `path` (see open_model) and builds tokenizer and template. A template that
-// does not parse is an error.
+// Builds tokenizer and templates from what `model` carries. A template that does not parse is an
+// error. Throws what the parts throw.
+TextModel make_text_model(std::shared_ptr<const Model> model);
+
+// The same for the files at `path`, see open_model.
 TextModel open_text_model(const std::filesystem::path& path);
 
 // Renders OpenAI messages and encodes them (without added special tokens: templates write their
-// own). enable_thinking is true by default where the vocabulary has <think>, as in mlx_lm. Throws
+// own). enable_thinking tells by default whether the vocabulary has <think>, as in mlx_lm. Throws
 // Error(InvalidArgument) for bad messages, Error(Unsupported) if the model has no chat template.
 std::vector<TokenId> encode_chat(const TextModel& text, const JsonArray& messages,
                                  const ChatOptions& options);

@@ -1,0 +1,74 @@
+#include "engine/text_model.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "chat/template_source.h"
+
+namespace emlx {
+namespace {
+
+std::optional<ChatTemplate> parse_template(const std::optional<std::string>& source) {
+  if (!source) return std::nullopt;
+  return ChatTemplate::parse(*source);
+}
+
+// Those of the GGUF vocabulary, or of tokenizer_config.json.
+TemplateTokens template_tokens(const Model& model, const JsonValue& config,
+                               const Tokenizer& tokenizer) {
+  if (!model.vocab) return template_tokens_from_config(config);
+  const auto text = [&](std::optional<TokenId> id) {
+    return id ? tokenizer.token_text(*id) : std::string();
+  };
+  return {text(model.vocab->bos), text(model.vocab->eos)};
+}
+
+bool has_thinking(const Tokenizer& tokenizer) {
+  return tokenizer.token_id("<think>") && tokenizer.token_id("</think>");
+}
+
+}  // namespace
+
+TextModel make_text_model(std::shared_ptr<const Model> model) {
+  TextModel text;
+  text.tokenizer =
+      std::make_shared<const Tokenizer>(model->vocab ? Tokenizer::from_vocab(*model->vocab)
+                                                     : Tokenizer::from_json(model->tokenizer_json));
+  const JsonValue no_config = JsonObject();
+  const JsonValue& config = model->tokenizer_config.is_null() ? no_config : model->tokenizer_config;
+  const auto plain = chat_template_from_config(config, false, model->chat_template);
+  const auto with_tools = chat_template_from_config(config, true, model->chat_template);
+  text.chat_template = parse_template(plain);
+  if (with_tools != plain) text.tool_template = parse_template(with_tools);
+  text.template_tokens = template_tokens(*model, config, *text.tokenizer);
+  text.eos = model->eos;
+  const auto eos = text.tokenizer->token_id(text.template_tokens.eos);
+  if (eos && std::find(text.eos.begin(), text.eos.end(), *eos) == text.eos.end())
+    text.eos.push_back(*eos);
+  text.model = std::move(model);
+  return text;
+}
+
+TextModel open_text_model(const std::filesystem::path& path) {
+  return make_text_model(std::make_shared<const Model>(open_model(path)));
+}
+
+std::vector<TokenId> encode_chat(const TextModel& text, const JsonArray& messages,
+                                 const ChatOptions& options) {
+  const std::optional<ChatTemplate>& chosen =
+      options.tools.empty() || !text.tool_template ? text.chat_template : text.tool_template;
+  if (!chosen) fail(ErrorCode::Unsupported, "the model has no chat template");
+  ChatOptions complete = options;
+  complete.template_kwargs.emplace("enable_thinking", has_thinking(*text.tokenizer));
+  return text.tokenizer->encode(render_chat(*chosen, messages, complete, text.template_tokens),
+                                false);
+}
+
+std::vector<TokenId> encode_raw(const TextModel& text, const std::string& prompt) {
+  const std::string& bos = text.template_tokens.bos;
+  return text.tokenizer->encode(prompt, bos.empty() || !prompt.starts_with(bos));
+}
+
+}  // namespace emlx

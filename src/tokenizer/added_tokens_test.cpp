@@ -33,6 +33,7 @@ std::string refusal(std::string_view list) {
 // Segments as text, those that are tokens as [text].
 std::vector<std::string> show(const std::vector<AddedTokens::Segment>& segments) {
   std::vector<std::string> shown;
+  shown.reserve(segments.size());
   for (const auto& segment : segments)
     shown.push_back(segment.token ? "[" + std::string(segment.text) + "]"
                                   : std::string(segment.text));

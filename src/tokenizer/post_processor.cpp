@@ -35,35 +35,34 @@ void PostProcessor::add_steps(const JsonValue& value) {
 
 void PostProcessor::read_template(const JsonObject& object) {
   constexpr std::string_view kWhat = "TemplateProcessing";
-  const JsonObject& specials =
-      as_object(required_member(object, "special_tokens", kWhat), "its special_tokens");
-  bool text_seen = false;
-  for (const JsonValue& item : as_array(required_member(object, "single", kWhat), "its single")) {
+  const JsonObject& specials = as_object(required_member(object, "special_tokens", kWhat),
+                                         "the special_tokens of TemplateProcessing");
+  const JsonArray& single =
+      as_array(required_member(object, "single", kWhat), "the single template");
+  int texts = 0;
+  for (const JsonValue& item : single) {
     const JsonObject& piece = as_object(item, "a template piece");
     if (const JsonValue* sequence = piece.if_contains("Sequence")) {
       const JsonObject& fields = as_object(*sequence, "a template Sequence");
-      const std::string_view id = as_string(required_member(fields, "id", "Sequence"), "its id");
-      if (text_seen || id != "A")
-        fail(ErrorCode::Unsupported,
-             "tokenizer: expected the single template to hold sequence A once, got {}",
-             quote(to_json(object.at("single"))));
-      text_seen = true;
+      const JsonValue& id = required_member(fields, "id", "a template Sequence");
+      // Any other sequence is as wrong as a second A.
+      texts += as_string(id, "the id of a Sequence") == "A" ? 1 : 2;
       continue;
     }
     const JsonObject& special = as_object(
         required_member(piece, "SpecialToken", "a template piece"), "a template SpecialToken");
-    const std::string_view name =
-        as_string(required_member(special, "id", "SpecialToken"), "its id");
+    const std::string_view name = as_string(
+        required_member(special, "id", "a template SpecialToken"), "the id of a SpecialToken");
     const JsonObject& entry =
         as_object(required_member(specials, name, "special_tokens"), "a special token");
-    for (const JsonValue& id :
-         as_array(required_member(entry, "ids", "a special token"), "its ids"))
-      (text_seen ? suffix_ : prefix_).push_back(as_token_id(id, "the id of a special token"));
+    const JsonValue& ids = required_member(entry, "ids", "a special token");
+    for (const JsonValue& id : as_array(ids, "the ids of a special token"))
+      (texts > 0 ? suffix_ : prefix_).push_back(as_token_id(id, "the id of a special token"));
   }
-  if (!text_seen)
+  if (texts != 1)
     fail(ErrorCode::Unsupported,
          "tokenizer: expected the single template to hold sequence A once, got {}",
-         quote(to_json(object.at("single"))));
+         quote(to_json(single)));
 }
 
 }  // namespace emlx

@@ -26,6 +26,7 @@ Tokenizer tokenizer() {
 std::vector<std::string> stream(const Tokenizer& from, const std::vector<TokenId>& ids, bool skip) {
   StreamDecoder decoder(from, skip);
   std::vector<std::string> pieces;
+  pieces.reserve(ids.size() + 1);
   for (const TokenId id : ids) pieces.push_back(decoder.append(id));
   pieces.push_back(decoder.finish());
   return pieces;

@@ -110,6 +110,7 @@ TEST(Tokenizer, EncodesFromManyThreadsAtOnce) {
   for (int i = 0; i < 500; ++i) text += " abc e\u0301 12 <x>";
   std::vector<std::vector<TokenId>> results(4);
   std::vector<std::thread> threads;
+  threads.reserve(results.size());
   for (auto& result : results) threads.emplace_back([&] { result = tokenizer.encode(text, true); });
   for (auto& thread : threads) thread.join();
   for (const auto& result : results) EXPECT_EQ(result, results[0]);

@@ -40,12 +40,13 @@ TEST(BoundedQueue, GivesUpUnwantedItemsFromItsMiddle) {
 TEST(BoundedQueue, PassesEveryItemOnceBetweenThreads) {
   BoundedQueue<int> queue(8);
   std::atomic<long> sum = 0;
-  std::vector<std::thread> consumers;
+  std::vector<std::thread> consumers, producers;
+  consumers.reserve(2);
+  producers.reserve(2);
   for (int i = 0; i < 2; ++i)
     consumers.emplace_back([&] {
       while (const auto item = queue.pop()) sum += *item;
     });
-  std::vector<std::thread> producers;
   for (int p = 0; p < 2; ++p)
     producers.emplace_back([&] {
       for (int i = 1; i <= 1000; ++i)

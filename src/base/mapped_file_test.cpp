@@ -13,7 +13,7 @@ namespace {
 class MappedFileTest : public ::testing::Test {
  protected:
   std::filesystem::path write(const std::string& name, const std::string& content) {
-    const auto path = std::filesystem::path(::testing::TempDir()) / ("mapped_file_test_" + name);
+    auto path = std::filesystem::path(::testing::TempDir()) / ("mapped_file_test_" + name);
     std::ofstream(path, std::ios::binary) << content;
     return path;
   }
@@ -39,7 +39,7 @@ TEST_F(MappedFileTest, AcceptsAnEmptyFile) {
 
 TEST_F(MappedFileTest, RefusesWhatIsNotARegularFile) {
   EXPECT_THROW(MappedFile("/no/such/file"), Error);
-  EXPECT_THROW(MappedFile(::testing::TempDir()), Error);
+  EXPECT_THROW(MappedFile{::testing::TempDir()}, Error);
   const std::string pipe = ::testing::TempDir() + "mapped_file_test_pipe";
   ::unlink(pipe.c_str());
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);

@@ -21,7 +21,9 @@ build_packages() {
   if [ "$(uname)" = Darwin ]; then
     echo cmake ninja boost fmt cli11 googletest
   else
-    echo g++ cmake ninja-build python3 python3-pip libboost-dev libfmt-dev libcli11-dev libgtest-dev libgmock-dev
+    local boost=libboost-dev # Debian 12's default is 1.74, too old; it has 1.81 beside it
+    grep -q 'VERSION_CODENAME=bookworm' /etc/os-release && boost=libboost1.81-dev
+    echo g++ cmake ninja-build python3 python3-pip $boost libfmt-dev libcli11-dev libgtest-dev libgmock-dev
   fi
 }
 

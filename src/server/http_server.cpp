@@ -148,17 +148,15 @@ void HttpServer::Impl::admit(tcp::socket socket) {
   {
     const std::scoped_lock lock(mutex);
     if (stopping) return;
-    if (connections.size() < static_cast<std::size_t>(options.max_connections)) {
-      id = next_id++;
-      connection = make_connection(std::move(socket), options, api);
-      connections.emplace(id, connection);
+    if (connections.size() >= static_cast<std::size_t>(options.max_connections)) {
+      constexpr std::string_view kFull =
+          "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+      socket.write_some(asio::buffer(kFull.data(), kFull.size()), error);  // does not block
+      return;
     }
-  }
-  if (!connection) {
-    constexpr std::string_view kFull =
-        "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-    socket.write_some(asio::buffer(kFull.data(), kFull.size()), error);
-    return;
+    id = next_id++;
+    connection = make_connection(std::move(socket), options, api);
+    connections.emplace(id, connection);
   }
   connection->start([this, id] {
     const std::scoped_lock lock(mutex);

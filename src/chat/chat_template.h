@@ -15,7 +15,7 @@ struct Program;
 }
 
 // A parsed template. Immutable; copies share it, any number of threads may render it at once.
-// Parsing and rendering need up to about 400 KiB of stack.
+// Parsing and rendering need up to 350 KiB of stack.
 class ChatTemplate {
  public:
   // Throws Error(InvalidFile) for what is no template, Error(Unsupported) for what this subset of

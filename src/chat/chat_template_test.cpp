@@ -180,6 +180,11 @@ TEST(ChatTemplate, StopsTemplatesThatAskForTooMuch) {
     for (int i = 0; i < count; ++i) out += part;
     return out;
   };
+  std::string many_names, many_arguments;
+  for (int i = 0; i < 300; ++i) {
+    many_names += "a" + std::to_string(i) + ",";
+    many_arguments += "a" + std::to_string(i) + "=1,";
+  }
   const std::vector<std::string> hostile = {
       "{{ range(10 ** 9) }}",
       "{{ 'a' * 10 ** 9 }}",
@@ -204,6 +209,8 @@ TEST(ChatTemplate, StopsTemplatesThatAskForTooMuch) {
       "{{ " + repeat("not ", 500) + "1 }}",
       "{{ 1" + repeat(" if 1 else 1", 500) + " }}",
       repeat("{% if 1 %}", 500) + repeat("{% endif %}", 500),
+      "{% macro f(" + many_names + ") %}{% endmacro %}",
+      "{{ f(" + many_arguments + ") }}",
       "{% for " + repeat("(", 500) + "a" + repeat(")", 500) + " in x %}{% endfor %}",
   };
   for (const std::string& source : hostile)

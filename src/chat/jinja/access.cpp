@@ -79,6 +79,7 @@ Value find_attribute(Runtime& runtime, const Value& value, std::string_view name
       refuse_attribute(runtime, value, name, {"count", "index", "start", "stop", "step"});
       break;
     case Kind::Namespace:
+      runtime.step(value.as_namespace()->entries.size() / 16);
       for (const NamespaceEntry& entry : value.as_namespace()->entries)
         if (entry.name == name) return entry.value;
       break;
@@ -184,12 +185,14 @@ Value get_own_attribute(Runtime& runtime, const Value& value, std::string_view n
 }
 
 Value get_attribute(Runtime& runtime, const Value& value, std::string_view name) {
+  runtime.step();
   Value found = find_attribute(runtime, value, name);
   if (!found.given()) found = find_item(runtime, value, Value::string(name));
   return found.given() ? found : Value::undefined(name);
 }
 
 Value get_item(Runtime& runtime, const Value& value, const Value& key) {
+  runtime.step();
   Value found = find_item(runtime, value, key);
   if (!found.given() && key.is_string()) found = find_attribute(runtime, value, key.text());
   return found.given() ? found : undefined_item(runtime, key);

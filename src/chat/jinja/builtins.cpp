@@ -17,6 +17,7 @@ std::string_view next_word(std::string_view& list) {
 }
 
 void bind(Runtime& runtime, const Builtin& builtin, Arguments& arguments) {
+  runtime.step(arguments.keywords.size());
   std::string_view parameters = builtin.parameters;
   const bool positional_only = parameters.starts_with('/');
   if (positional_only) parameters.remove_prefix(1);

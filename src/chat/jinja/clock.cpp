@@ -14,6 +14,13 @@
 namespace emlx::jinja {
 namespace {
 
+constexpr std::size_t kMaxTime = 4096;
+
+[[noreturn]] void fail_too_long() {
+  fail(ErrorCode::InvalidArgument, "strftime_now: expected a date of at most {} bytes, got more",
+       kMaxTime);
+}
+
 // The directives that C's strftime lacks, or answers from the time zone, replaced.
 std::string expand(std::string_view format, int microseconds) {
   std::string out;
@@ -35,6 +42,7 @@ std::string expand(std::string_view format, int microseconds) {
 }  // namespace
 
 std::string format_time(std::string_view format, std::chrono::system_clock::time_point time) {
+  if (format.size() > kMaxTime) fail_too_long();
   if (format.find('\0') != std::string_view::npos)
     fail(ErrorCode::InvalidArgument, "strftime_now: expected a text, got a NUL in it");
   static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
@@ -46,12 +54,10 @@ std::string format_time(std::string_view format, std::chrono::system_clock::time
     fail(ErrorCode::Internal, "expected a local time, got none");
   // The space tells an empty result from one that did not fit.
   const std::string padded = expand(format, static_cast<int>(microseconds.count())) + ' ';
-  std::array<char, 4097> buffer;
+  std::array<char, kMaxTime + 1> buffer;
   const std::size_t size =
       strftime_l(buffer.data(), buffer.size(), padded.c_str(), &fields, c_locale);
-  if (size == 0)
-    fail(ErrorCode::InvalidArgument,
-         "strftime_now: expected a date of at most 4096 bytes, got more");
+  if (size == 0) fail_too_long();
   return {buffer.data(), size - 1};
 }
 

@@ -61,9 +61,12 @@ std::size_t find_entry(Runtime& runtime, std::span<const DictEntry> entries, con
   std::size_t index = 0;
   if (key.is_string()) {  // nearly every look-up, so without a call per entry
     runtime.step(entries.size() / 16);
-    while (index < entries.size() &&
-           !(entries[index].key.is_string() && entries[index].key.text() == key.text()))
-      ++index;
+    const auto is_key = [&](const Value& candidate) {
+      if (!candidate.is_string() || candidate.text().size() != key.text().size()) return false;
+      runtime.read(key.text());
+      return candidate.text() == key.text();
+    };
+    while (index < entries.size() && !is_key(entries[index].key)) ++index;
   } else {
     while (index < entries.size() && !equals(runtime, entries[index].key, key)) ++index;
   }

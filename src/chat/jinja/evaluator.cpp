@@ -220,6 +220,7 @@ void Interpreter::bind_parameters(const MacroValue& macro, const CallValues& val
   const MacroDefinition& definition = *macro.definition;
   std::vector<KeywordArgument> unused = values.keywords;
   const auto take = [&](std::string_view name) {
+    runtime_.step(unused.size() / 16);
     const auto found = std::find_if(unused.begin(), unused.end(),
                                     [name](const auto& keyword) { return keyword.name == name; });
     if (found == unused.end()) return Value();

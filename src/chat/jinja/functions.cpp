@@ -104,6 +104,7 @@ void set_namespace(Runtime& runtime, const Value& target, std::string_view name,
   if (name.starts_with('_'))
     runtime.fail("expected a namespace attribute without '_' in front, got {}", quote(name));
   std::vector<NamespaceEntry>& entries = target.as_namespace()->entries;
+  runtime.step(entries.size() / 16);
   for (NamespaceEntry& entry : entries) {
     if (entry.name != name) continue;
     entry.value = value;

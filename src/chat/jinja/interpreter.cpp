@@ -40,14 +40,17 @@ class Interpreter::LoopItems final : public Generator {
   Scope* scope_;
 };
 
-const Value* Scope::find(NameId name) const {
-  for (const Scope* scope = this; scope != nullptr; scope = scope->outer_)
+const Value* Scope::find(Runtime& runtime, NameId name) const {
+  for (const Scope* scope = this; scope != nullptr; scope = scope->outer_) {
+    runtime.step(scope->values_.size() / 16);
     for (const auto& [known, value] : scope->values_)
       if (known == name) return &value;
+  }
   return nullptr;
 }
 
 void Scope::set(Runtime& runtime, NameId name, const Value& value) {
+  runtime.step(values_.size() / 16);
   for (auto& [known, old] : values_) {
     if (known != name) continue;
     old = value;
@@ -81,7 +84,7 @@ std::string Interpreter::run() {
 }
 
 Value Interpreter::look_up(NameId name) {
-  if (const Value* const found = scope_->find(name)) return *found;
+  if (const Value* const found = scope_->find(runtime_, name)) return *found;
   Value& global = globals_[static_cast<std::size_t>(name)];
   if (!global.given()) {
     const std::string_view text = program_.names[static_cast<std::size_t>(name)];

@@ -18,7 +18,8 @@ class Scope {
  public:
   explicit Scope(Scope* outer) : outer_(outer) {}
 
-  const Value* find(NameId name) const;  // here or further out; null if nowhere
+  // Here or further out; null if nowhere.
+  const Value* find(Runtime& runtime, NameId name) const;
   void set(Runtime& runtime, NameId name, const Value& value);
   void clear() { values_.clear(); }
 

@@ -202,6 +202,7 @@ class Parser : private ExpressionParser {
         fail_expected("a default value behind one with a default value");
       }
       macro.parameters.push_back(std::move(parameter));
+      limit_parameters(macro.parameters.size());
       if (!skip_operator(",")) break;
     }
     expect_operator(")");

@@ -21,6 +21,9 @@ namespace emlx::jinja {
 // than a thread is sure to have.
 inline constexpr int kMaxParseDepth = 100;
 
+// Parameters of a macro, and keyword arguments of a call.
+inline constexpr std::size_t kMaxParameters = 255;
+
 class ParserBase {
  protected:
   ParserBase(std::vector<Token> tokens, Program& program)
@@ -48,6 +51,7 @@ class ParserBase {
          fmt::format(format, std::forward<Args>(args)...));
   }
   [[noreturn]] void fail_expected(std::string_view what) const;
+  void limit_parameters(std::size_t count) const;
 
   const Token& current() const { return tokens_[at_]; }
   const Token& following() const { return tokens_[std::min(at_ + 1, tokens_.size() - 1)]; }

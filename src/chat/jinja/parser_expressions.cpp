@@ -42,6 +42,11 @@ void ParserBase::fail_expected(std::string_view what) const {
   fail_parse(ErrorCode::InvalidFile, "expected {}, got {}", what, describe(current()));
 }
 
+void ParserBase::limit_parameters(std::size_t count) const {
+  if (count > kMaxParameters)
+    fail_parse(ErrorCode::Unsupported, "expected at most {} parameters, got more", kMaxParameters);
+}
+
 Token ParserBase::take() {
   Token token = current();
   if (!token.is(TokenKind::End)) ++at_;

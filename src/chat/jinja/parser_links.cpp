@@ -88,6 +88,7 @@ CallArguments ExpressionParser::parse_call_arguments() {
                                      [name](const auto& keyword) { return keyword.first == name; });
       if (twice) fail_expected(fmt::format("one argument {}", quote(name)));
       arguments.keywords.emplace_back(name, parse_expression());
+      limit_parameters(arguments.keywords.size());
     } else if (arguments.more_positional) {
       fail_expected("only keyword arguments behind '*' in a call");
     } else if (skip_operator("*")) {

@@ -26,6 +26,7 @@ class PercentFormatter {
       : runtime_(runtime), rest_(format), values_(values), out_(runtime) {}
 
   Value run() {
+    runtime_.walk(rest_);
     while (!rest_.empty()) {
       const std::size_t percent = std::min(rest_.find('%'), rest_.size());
       out_ << rest_.substr(0, percent);

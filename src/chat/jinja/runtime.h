@@ -20,14 +20,17 @@
 namespace emlx::jinja {
 
 // Templates come with model files and are not trusted. These bound what one rendering can do; a
-// long real conversation stays below a hundredth of them.
-inline constexpr std::size_t kMaxText = std::size_t{64}
-                                        << 20;  // bytes of one text, or of the output
-inline constexpr std::size_t kMaxMemory = std::size_t{256} << 20;  // bytes asked for, freed or not
-inline constexpr std::uint64_t kMaxSteps =
-    30'000'000;                             // nodes evaluated, items walked, 16 bytes read
-inline constexpr int kMaxValueDepth = 200;  // lists in lists
-inline constexpr int kMaxCallDepth = 600;   // statements and expressions within each other
+// long real conversation stays far below them.
+// Bytes of one text, and of the output:
+inline constexpr std::size_t kMaxText = std::size_t{64} << 20;
+// Bytes of all values made, needed to the end or not:
+inline constexpr std::size_t kMaxMemory = std::size_t{256} << 20;
+// Nodes evaluated, items walked, characters mapped, every 16 bytes compared:
+inline constexpr std::uint64_t kMaxSteps = 30'000'000;
+// Lists within lists:
+inline constexpr int kMaxValueDepth = 200;
+// Statements and expressions within each other, those of called macros included:
+inline constexpr int kMaxCallDepth = 600;
 
 // An iterator of Python's: hands out one value after the other, once.
 class Generator {

@@ -69,6 +69,7 @@ Value count(Runtime& runtime, const Value& self, const Arguments& arguments) {
   Window part = window(runtime, self.text(), arguments[1], arguments[2]);
   const std::string_view needle = wanted(runtime, arguments);
   if (!part.valid) return Value::integer(0);
+  runtime.read(part.text);
   if (needle.empty())
     return Value::integer(static_cast<std::int64_t>(character_count(part.text)) + 1);
   std::int64_t found = 0;
@@ -146,12 +147,14 @@ Value partition(Runtime& runtime, const Value& self, const Arguments& arguments)
 
 Value remove_prefix(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const std::string_view affix = wanted(runtime, arguments);
+  runtime.read(affix);
   const bool found = self.text().starts_with(affix);
   return Value::string(self.text().substr(found ? affix.size() : 0));
 }
 
 Value remove_suffix(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const std::string_view affix = wanted(runtime, arguments);
+  runtime.read(affix);
   const bool found = self.text().ends_with(affix);
   return Value::string(self.text().substr(0, self.text().size() - (found ? affix.size() : 0)));
 }

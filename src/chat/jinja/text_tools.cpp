@@ -85,6 +85,7 @@ std::string_view strip_text(Runtime& runtime, std::string_view text, const Value
   if (!is_absent(chars)) {
     if (!chars.is_string())
       runtime.fail("strip: expected a str of characters, got {}", type_name(chars));
+    runtime.walk(chars.text());
     set = to_utf32(chars.text());
   }
   const auto taken = [&](std::string_view character) {

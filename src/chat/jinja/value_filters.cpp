@@ -27,6 +27,7 @@ Value attr(Runtime& runtime, const Value& value, const Arguments& arguments) {
 
 // The text of a number without the '_' Python allows between digits; nothing if one is misplaced.
 std::optional<std::string> plain_number(Runtime& runtime, std::string_view text) {
+  runtime.walk(text);
   text = strip_text(runtime, text, Value(), Side::Both);
   const auto digit_at = [&](std::size_t i) {
     return i < text.size() && text[i] >= '0' && text[i] <= '9';

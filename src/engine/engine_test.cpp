@@ -150,9 +150,11 @@ TEST_F(EngineTest, SpecialTokensShowOnlyWhenAskedFor) {
   EXPECT_EQ(run(request)->text, "a<|end|>b<think>");
 }
 
-TEST_F(EngineTest, AForcedEndOfTextStops) {
+TEST_F(EngineTest, AForcedEndOfTextStopsAndIsNoText) {
   start(script("x"));
-  const auto answer = run(forced({'a', kEndOfText, 'b'}));
+  GenerationRequest request = forced({'a', kEndOfText, 'b'});
+  request.skip_special_tokens = false;
+  const auto answer = run(request);
   EXPECT_EQ(answer->text, "a");
   EXPECT_EQ(answer->finish->reason, FinishReason::Stop);
   EXPECT_EQ(answer->finish->completion_tokens, 2);

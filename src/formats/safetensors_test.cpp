@@ -103,6 +103,10 @@ TEST(Safetensors, RefusesBadEntries) {
       file_bytes(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,18446744073709551615]}})",
                  "x"),
       "data_offsets of integers");
+  expect_refused(file_bytes(R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,1]}})", "x"),
+                 "expected shape of integers >= 0, got \"-1\"");
+  expect_refused(file_bytes(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[-1,0]}})", "x"),
+                 "expected data_offsets of integers >= 0, got \"-1\"");
   expect_refused(file_bytes(R"({"__metadata__":{"a":1}})", ""), "__metadata__");
   expect_refused(file_bytes(R"({"__metadata__":[]})", ""), "__metadata__");
 }

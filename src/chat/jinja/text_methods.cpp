@@ -44,9 +44,9 @@ std::string_view wanted(Runtime& runtime, const Arguments& arguments) {
 
 template <bool kFromRight>
 std::int64_t position(Runtime& runtime, const Value& self, const Arguments& arguments) {
+  const std::string_view needle = wanted(runtime, arguments);
   const Window part = window(runtime, self.text(), arguments[1], arguments[2]);
   if (!part.valid) return -1;
-  const std::string_view needle = wanted(runtime, arguments);
   const std::size_t at =
       kFromRight ? rfind_text(runtime, part.text, needle) : find_text(runtime, part.text, needle);
   if (at == std::string_view::npos) return -1;

@@ -188,7 +188,8 @@ TEST(ChatTemplate, StopsTemplatesThatAskForTooMuch) {
   const std::vector<std::string> hostile = {
       "{{ range(10 ** 9) }}",
       "{{ 'a' * 10 ** 9 }}",
-      "{% for i in range(9) %}{% set x = 'a' * 60000000 %}{% endfor %}",
+      "{% for i in range(30) %}{% set x = 'a' * 10000000 %}{% endfor %}",
+      "{% for i in range(20) %}{{ 'a' * 1000000 }}{% endfor %}",
       "{{ 'a'.center(10 ** 12) }}",
       "{{ ('a' * 100000).replace('a', 'b' * 100000) }}",
       "{{ [1]|tojson(indent=10 ** 10) }}",

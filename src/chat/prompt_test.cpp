@@ -181,13 +181,16 @@ TEST(RenderChat, AnEmptyListOfToolsIsNone) {
 
 TEST(RenderChat, GivesTemplatesTheirOptions) {
   const ChatTemplate shown = ChatTemplate::parse(
-      "{{ add_generation_prompt }}{{ bos_token }}{{ eos_token is defined }}{{ x }}{{ documents }}");
+      "{{ add_generation_prompt }}{{ bos_token }}{{ bos_token is defined }}{{ eos_token is defined "
+      "}}"
+      "{{ x }}{{ documents }}");
   const JsonArray messages = array(R"([{"role": "user", "content": ""}])");
   EXPECT_EQ(render_chat(shown, messages, {false, {}, {{"x", 1}}}, {"<s>", ""}),
-            "False<s>False1None");
-  EXPECT_EQ(render_chat(shown, messages, {}, {}), "TrueFalseNone");  // nothing of the call before
+            "False<s>TrueFalse1None");
+  EXPECT_EQ(render_chat(shown, messages, {}, {}),
+            "TrueFalseFalseNone");  // nothing of the call before
   EXPECT_EQ(render_chat(shown, messages, {true, {}, {{"bos_token", "B"}}}, {"<s>", "</s>"}),
-            "TrueBTrueNone");
+            "TrueBTrueTrueNone");
   EXPECT_EQ(error_of([&] {
               render_chat(shown, messages, {true, {}, {{"messages", 1}}}, {});
             }),

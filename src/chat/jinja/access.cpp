@@ -28,13 +28,11 @@ Value text_attribute(Runtime& runtime, const Value& value, std::string_view name
   return method == nullptr ? Value() : runtime.method(value, method);
 }
 
-// Methods that change the value: jinja2's sandbox answers that they are undefined.
-bool changes_value(const Value& value, std::string_view name) {
-  if (value.is(Kind::Dict))
-    return is_one_of({"clear", "pop", "popitem", "setdefault", "update"}, name);
-  return value.is(Kind::List) &&
-         is_one_of({"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"},
-                   name);
+// Methods that change a dict: jinja2's sandbox hides them, and an item of that name with them.
+// Those of a list are as good as hidden, as it has no items with names.
+bool changes_dict(const Value& value, std::string_view name) {
+  return value.is(Kind::Dict) &&
+         is_one_of({"clear", "pop", "popitem", "setdefault", "update"}, name);
 }
 
 // Python has these attributes, but this subset does not: an error, not a missing attribute.
@@ -47,7 +45,7 @@ void refuse_attribute(Runtime& runtime, const Value& value, std::string_view nam
 
 // The attribute or method, or Missing.
 Value find_attribute(Runtime& runtime, const Value& value, std::string_view name) {
-  if (changes_value(value, name)) return Value::undefined(name);
+  if (changes_dict(value, name)) return Value::undefined(name);
   const Builtin* method = nullptr;
   switch (value.kind()) {
     case Kind::Undefined:

@@ -22,7 +22,7 @@ namespace emlx::jinja {
 // Templates come with model files and are not trusted. These bound what one rendering can do; a
 // long real conversation stays far below them.
 // Bytes of one text, and of the output:
-inline constexpr std::size_t kMaxText = std::size_t{64} << 20;
+inline constexpr std::size_t kMaxText = std::size_t{16} << 20;
 // Bytes of all values made, needed to the end or not:
 inline constexpr std::size_t kMaxMemory = std::size_t{256} << 20;
 // Nodes evaluated, items walked, characters mapped, every 16 bytes compared:

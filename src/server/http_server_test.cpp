@@ -310,6 +310,7 @@ TEST_F(HttpServerTest, AReaderThatFallsBehindLosesItsStreamOnly) {
 
 TEST_F(HttpServerTest, AWriteThatDoesNotMoveEndsTheConnection) {
   options_.write_timeout = milliseconds(100);
+  options_.max_buffered = std::size_t{1} << 30;
   start_endless();
   TestClient slow(server_->port(), /*receive_buffer=*/4096);
   slow.request("POST", kChat, chat_body(R"("stream":true)"));
@@ -320,6 +321,7 @@ TEST_F(HttpServerTest, AWriteThatDoesNotMoveEndsTheConnection) {
 }
 
 TEST_F(HttpServerTest, ShutdownTellsRunningStreamsAndClosesIdleConnections) {
+  options_.shutdown_grace = std::chrono::minutes(2);
   start_endless();
   TestClient streaming(server_->port()), waiting(server_->port()), idle(server_->port());
   idle.request("GET", "/health");
@@ -332,7 +334,7 @@ TEST_F(HttpServerTest, ShutdownTellsRunningStreamsAndClosesIdleConnections) {
   while (service_->engine.status().queued == 0) std::this_thread::yield();
   const auto before = std::chrono::steady_clock::now();
   server_->stop();
-  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(20));
   const std::string all = streaming.rest_of_chunks();
   EXPECT_THAT(all, HasSubstr("server_stopping"));
   EXPECT_THAT(all, EndsWith("data: [DONE]\n\n"));

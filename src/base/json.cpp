@@ -237,6 +237,23 @@ std::string to_json(const JsonValue& value, JsonStyle style, int indent) {
   return out;
 }
 
+std::string_view json_kind(const JsonValue& value) noexcept {
+  switch (value.kind()) {
+    case boost::json::kind::null:
+      return "null";
+    case boost::json::kind::bool_:
+      return "a boolean";
+    case boost::json::kind::string:
+      return "a string";
+    case boost::json::kind::array:
+      return "an array";
+    case boost::json::kind::object:
+      return "an object";
+    default:
+      return "a number";
+  }
+}
+
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   for (const char c : text) {

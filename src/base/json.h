@@ -36,6 +36,9 @@ enum class JsonStyle {
 // `indent` >= 0 breaks lines as json.dumps does.
 std::string to_json(const JsonValue& value, JsonStyle style = JsonStyle::Compact, int indent = -1);
 
+// "null", "a boolean", "a number", "a string", "an array" or "an object", for messages.
+std::string_view json_kind(const JsonValue& value) noexcept;
+
 // Appends `text` as a JSON string, quotes included.
 void append_json_string(std::string& out, std::string_view text);
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 
@@ -87,6 +89,19 @@ TEST(Json, RefusesRepeatedKeysOnDemand) {
   expect_rejected(R"([{"b":{"k\u0041":1,"kA":2}}])", R"("kA" again)", unique);
   expect_rejected(R"({"":1,"":2})", R"("" again)", unique);
   EXPECT_NO_THROW(parse_json(R"({"a":{"a":1},"b":{"a":1}})", "test", unique));
+}
+
+TEST(Json, NamesKindsForMessages) {
+  for (const auto& [text, kind] :
+       std::vector<std::pair<std::string, std::string>>{{"null", "null"},
+                                                        {"true", "a boolean"},
+                                                        {"1", "a number"},
+                                                        {"1e99", "a number"},
+                                                        {"18446744073709551615", "a number"},
+                                                        {"\"\"", "a string"},
+                                                        {"[]", "an array"},
+                                                        {"{}", "an object"}})
+    EXPECT_EQ(json_kind(parse_json(text, "text")), kind) << text;
 }
 
 }  // namespace

@@ -11,27 +11,10 @@
 namespace emlx {
 namespace {
 
-std::string describe(const JsonValue* value) {
-  if (value == nullptr) return "nothing";
-  switch (value->kind()) {
-    case boost::json::kind::null:
-      return "null";
-    case boost::json::kind::bool_:
-      return "a boolean";
-    case boost::json::kind::string:
-      return "a string";
-    case boost::json::kind::array:
-      return "an array";
-    case boost::json::kind::object:
-      return "an object";
-    default:
-      return "a number";
-  }
-}
-
 [[noreturn]] void fail_field(const std::string& field, std::string_view expected,
                              const JsonValue* got) {
-  fail(ErrorCode::InvalidArgument, "{}: expected {}, got {}", field, expected, describe(got));
+  fail(ErrorCode::InvalidArgument, "{}: expected {}, got {}", field, expected,
+       got == nullptr ? "nothing" : json_kind(*got));
 }
 
 bool is_absent(const JsonValue* value) {

@@ -189,9 +189,9 @@ JsonValue rope_scaling(const RopeSpec& rope) {
       return {{"rope_type", "linear"}, {"factor", shortest(1.0F / rope.scale)}};
     case RopeSpec::Kind::Llama3:
       return {{"rope_type", "llama3"},
-              {"factor", shortest(rope.factor)},
-              {"low_freq_factor", shortest(rope.low_freq_factor)},
-              {"high_freq_factor", shortest(rope.high_freq_factor)},
+              {"factor", rope.factor},
+              {"low_freq_factor", rope.low_freq_factor},
+              {"high_freq_factor", rope.high_freq_factor},
               {"original_max_position_embeddings", rope.original_max_positions}};
   }
   return nullptr;

@@ -13,8 +13,9 @@ struct RopeSpec {
   float theta = 10000.0F;    // frequency(i) = theta^(2i/dims)
   bool traditional = false;  // false: element i pairs with i + dims/2; true: with its neighbour
   float scale = 1.0F;        // Linear: 1/factor; else 1
-  // Llama3 only (as in config.json's rope_scaling).
-  float factor = 1.0F, low_freq_factor = 1.0F, high_freq_factor = 4.0F;
+  // Llama3 only (as in config.json's rope_scaling; double, since mlx_lm rounds only their
+  // quotients).
+  double factor = 1, low_freq_factor = 1, high_freq_factor = 4;
   int original_max_positions = 8192;
 };
 

@@ -8,29 +8,9 @@
 namespace emlx {
 namespace {
 
-const char* kind_name(const JsonValue& value) {
-  switch (value.kind()) {
-    case boost::json::kind::null:
-      return "null";
-    case boost::json::kind::bool_:
-      return "a boolean";
-    case boost::json::kind::int64:
-    case boost::json::kind::uint64:
-    case boost::json::kind::double_:
-      return "a number";
-    case boost::json::kind::string:
-      return "a string";
-    case boost::json::kind::array:
-      return "an array";
-    case boost::json::kind::object:
-      return "an object";
-  }
-  return "nothing";
-}
-
 [[noreturn]] void fail_kind(std::string_view what, const char* expected, const JsonValue& value) {
   fail(ErrorCode::InvalidFile, "tokenizer: expected {} to be {}, got {}", what, expected,
-       kind_name(value));
+       json_kind(value));
 }
 
 }  // namespace
@@ -81,7 +61,7 @@ bool bool_member(const JsonObject& object, std::string_view key, bool fallback,
   if (value.is_null()) return fallback;
   if (!value.is_bool())
     fail(ErrorCode::InvalidFile, "tokenizer: expected '{}' of {} to be a boolean, got {}", key,
-         what, kind_name(value));
+         what, json_kind(value));
   return value.get_bool();
 }
 

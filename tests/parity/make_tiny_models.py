@@ -13,8 +13,9 @@ import mlx.core as mx
 from mlx.utils import tree_map_with_path
 from mlx_lm.utils import _get_classes, quantize_model, save_config, save_model
 
-LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
-          "high_freq_factor": 4.0, "original_max_position_embeddings": 512}
+# Factors that float32 cannot hold: where they are rounded decides bits.
+LLAMA3 = {"rope_type": "llama3", "factor": 6.7, "low_freq_factor": 1.1,
+          "high_freq_factor": 3.9, "original_max_position_embeddings": 512}
 LINEAR = {"rope_type": "linear", "factor": 3.0}
 
 

@@ -40,11 +40,9 @@ RopeSpec rope_spec(const ModelConfig& config, int dims) {
     return rope;
   }
   rope.kind = RopeSpec::Kind::Llama3;
-  rope.factor = static_cast<float>(*scaling.factor);
-  rope.low_freq_factor =
-      static_cast<float>(scaling.low_freq_factor.value_or(double{rope.low_freq_factor}));
-  rope.high_freq_factor =
-      static_cast<float>(scaling.high_freq_factor.value_or(double{rope.high_freq_factor}));
+  rope.factor = *scaling.factor;
+  rope.low_freq_factor = scaling.low_freq_factor.value_or(rope.low_freq_factor);
+  rope.high_freq_factor = scaling.high_freq_factor.value_or(rope.high_freq_factor);
   rope.original_max_positions =
       scaling.original_max_position_embeddings.value_or(rope.original_max_positions);
   if (rope.high_freq_factor <= rope.low_freq_factor)

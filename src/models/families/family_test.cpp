@@ -78,13 +78,13 @@ TEST(Family, ReadsRopeScaling) {
       spec_of("llama", R"("rope_scaling": {"type": "linear", "factor": 4})").rope;
   EXPECT_EQ(linear.kind, RopeSpec::Kind::Linear);
   EXPECT_EQ(linear.scale, 0.25F);
-  const RopeSpec llama3 = spec_of("llama", R"("rope_scaling": {"rope_type": "llama3", "factor": 32,
-      "low_freq_factor": 1.5, "high_freq_factor": 3, "original_max_position_embeddings": 64})")
+  const RopeSpec llama3 = spec_of("llama", R"("rope_scaling": {"rope_type": "llama3", "factor": 6.7,
+      "low_freq_factor": 1.1, "high_freq_factor": 3.9, "original_max_position_embeddings": 64})")
                               .rope;
   EXPECT_EQ(llama3.kind, RopeSpec::Kind::Llama3);
-  EXPECT_EQ(llama3.factor, 32.0F);
-  EXPECT_EQ(llama3.low_freq_factor, 1.5F);
-  EXPECT_EQ(llama3.high_freq_factor, 3.0F);
+  EXPECT_EQ(llama3.factor, 6.7);
+  EXPECT_EQ(llama3.low_freq_factor, 1.1);
+  EXPECT_EQ(llama3.high_freq_factor, 3.9);
   EXPECT_EQ(llama3.original_max_positions, 64);
   EXPECT_EQ(llama3.scale, 1.0F);
   EXPECT_EQ(spec_of("llama", R"("rope_scaling": {"rope_type": "llama3", "factor": 8})")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes unicode_tables.inc from the character database of the Python that runs it."""
+"""Writes src/chat/jinja/unicode_tables.inc from the character database of the Python that runs it."""
 import pathlib
 import sys
 import unicodedata
@@ -52,7 +52,7 @@ def write(out, declaration, cells):
 
 
 def main():
-    out = [f"// Written by make_unicode_tables.py from Unicode {unicodedata.unidata_version}; do not edit."]
+    out = [f"// Written by tools/make_jinja_unicode_tables.py from Unicode {unicodedata.unidata_version}; do not edit."]
     for name, predicate in {
         "kAlpha": str.isalpha,
         "kDigit": str.isdigit,
@@ -69,7 +69,8 @@ def main():
         write(out, f"constexpr Run k{name}Runs[]", [f"{{{a:#x}, {b:#x}, {s}, {d}}}," for a, b, s, d in single])
         cells = [f'{{{c:#x}, U"{"".join(f"{chr(92)}U{ord(t):08X}" for t in text)}"}},' for c, text in several]
         write(out, f"constexpr Expansion k{name}Expansions[]", cells)
-    pathlib.Path(__file__).with_name("unicode_tables.inc").write_text("\n".join(out) + "\n")
+    target = pathlib.Path(__file__).parents[1] / "src/chat/jinja/unicode_tables.inc"
+    target.write_text("\n".join(out) + "\n")
 
 
 main()

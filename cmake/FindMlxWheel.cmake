@@ -1,5 +1,10 @@
-# Finds MLX in the wheel that tools/fetch_mlx.sh unpacked; EMLX_MLX_DIR names another copy.
-set(EMLX_MLX_DIR ${CMAKE_SOURCE_DIR}/.cache/mlx-cpu-0.32.4/mlx CACHE PATH "folder that holds MLX's include/, lib/ and share/")
+# Finds MLX in the wheel that ensure_mlx (tools/setup.sh) unpacked; EMLX_MLX_DIR names another copy.
+if(APPLE)
+  set(_mlx_wheel mlx-metal-0.32.4)
+else()
+  set(_mlx_wheel mlx-cpu-0.32.4)
+endif()
+set(EMLX_MLX_DIR ${CMAKE_SOURCE_DIR}/.cache/${_mlx_wheel}/mlx CACHE PATH "folder that holds MLX's include/, lib/ and share/")
 find_package(MLX CONFIG REQUIRED PATHS ${EMLX_MLX_DIR} NO_DEFAULT_PATH)
 if(APPLE)
   # The wheel's config names frameworks inside its builder's Xcode path; users of the dylib need none of them.

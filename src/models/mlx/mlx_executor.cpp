@@ -6,7 +6,6 @@
 #include <mlx/stream.h>
 #include <mlx/transforms.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <exception>
@@ -19,6 +18,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "models/mlx/mlx_decoder.h"
+#include "models/row_check.h"
 
 namespace emlx {
 namespace {
@@ -70,27 +70,10 @@ struct Sequence {
   bool failed = false;
 
   int length() const { return cache.empty() ? 0 : cache.front().length(); }
+  SequenceState state() const { return {length(), sampled.has_value(), failed}; }
 };
 
 using Sequences = std::map<SequenceId, Sequence>;
-
-// The sequence, const if `sequences` is.
-auto& find(auto& sequences, SequenceId sequence) {
-  const auto found = sequences.find(sequence);
-  if (found == sequences.end()) {
-    fail(ErrorCode::InvalidArgument, "unknown sequence {}", sequence);
-  }
-  return found->second;
-}
-
-// The sequence, if it may be worked on.
-Sequence& find_sound(Sequences& sequences, SequenceId sequence) {
-  Sequence& found = find(sequences, sequence);
-  if (found.failed) {
-    fail(ErrorCode::InvalidArgument, "sequence {} failed in an earlier step", sequence);
-  }
-  return found;
-}
 
 // A step that was submitted; kept until the submit after its collect.
 struct Step {
@@ -113,7 +96,9 @@ class MlxExecutor final : public Executor {
   SequenceId fork(SequenceId sequence, int length) override;
   void truncate(SequenceId sequence, int length) override;
   void close(SequenceId sequence) override;
-  int length(SequenceId sequence) const override { return find(sequences_, sequence).length(); }
+  int length(SequenceId sequence) const override {
+    return find_sequence(sequences_, sequence).length();
+  }
 
   void submit(std::span<const Row> rows) override;
   std::span<const RowResult> collect() override;
@@ -124,7 +109,6 @@ class MlxExecutor final : public Executor {
   ExecutorMemory memory() const override;
 
  private:
-  void check(const Row& row, const Sequence& sequence) const;
   void build(const Row& row, Sequence& sequence, Step& step) const;
   static void finish(Step& step);
 
@@ -149,11 +133,8 @@ SequenceId MlxExecutor::open() {
 }
 
 SequenceId MlxExecutor::fork(SequenceId sequence, int length) {
-  const Sequence& parent = find_sound(sequences_, sequence);
-  if (length < 0 || length > parent.length()) {
-    fail(ErrorCode::InvalidArgument, "fork: expected 0 to {} positions, got {}", parent.length(),
-         length);
-  }
+  const Sequence& parent = find_sequence(sequences_, sequence);
+  check_prefix("fork", sequence, parent.state(), length);
   MlxSequenceCache cache;
   for (const MlxKvCache& layer : parent.cache) cache.push_back(layer.fork(length));
   const SequenceId id = open();
@@ -162,55 +143,29 @@ SequenceId MlxExecutor::fork(SequenceId sequence, int length) {
 }
 
 void MlxExecutor::truncate(SequenceId sequence, int length) {
-  Sequence& s = find_sound(sequences_, sequence);
-  if (length < 0 || length > s.length()) {
-    fail(ErrorCode::InvalidArgument, "truncate: expected 0 to {} positions, got {}", s.length(),
-         length);
-  }
+  Sequence& s = find_sequence(sequences_, sequence);
+  check_prefix("truncate", sequence, s.state(), length);
   for (MlxKvCache& layer : s.cache) layer.truncate(length);
   s.sampled.reset();
 }
 
 void MlxExecutor::close(SequenceId sequence) {
-  find(sequences_, sequence);
+  find_sequence(sequences_, sequence);
   sequences_.erase(sequence);
   mx::clear_cache();
-}
-
-void MlxExecutor::check(const Row& row, const Sequence& sequence) const {
-  const int fed = row.tokens.empty() ? 1 : static_cast<int>(row.tokens.size());
-  if (row.tokens.empty() && !sequence.sampled) {
-    fail(ErrorCode::InvalidArgument, "sequence {} has no sampled token to feed", row.sequence);
-  }
-  if (row.tokens.size() > kStepTokens) {
-    fail(ErrorCode::InvalidArgument, "expected at most {} tokens a step, got {}", kStepTokens,
-         row.tokens.size());
-  }
-  if (fed > context_ - sequence.length()) {
-    fail(ErrorCode::ContextLength, "sequence {}: {} more tokens do not fit: {} of {} used",
-         row.sequence, fed, sequence.length(), context_);
-  }
-  if (row.logits_from < 0 || row.logits_from > fed) {
-    fail(ErrorCode::InvalidArgument, "logits_from: expected 0 to {}, got {}", fed, row.logits_from);
-  }
-  for (const TokenId token : row.tokens) {
-    if (token < 0 || token >= spec_.vocab) {
-      fail(ErrorCode::InvalidArgument, "token: expected 0 to {}, got {}", spec_.vocab - 1, token);
-    }
-  }
 }
 
 // Adds the row to the graph and schedules it. Where no logits are wanted only the cache is
 // evaluated, so the last layer's MLP, the final norm and the head never run.
 void MlxExecutor::build(const Row& row, Sequence& sequence, Step& step) const {
-  const int fed = row.tokens.empty() ? 1 : static_cast<int>(row.tokens.size());
+  const int fed = fed_tokens(row);
   const mx::array tokens = row.tokens.empty() ? mx::reshape(*sequence.sampled, {1, 1})
                                               : mx::array(row.tokens.data(), {1, fed}, mx::int32);
   sequence.sampled.reset();
   const mx::array hidden = decoder_.forward(tokens, sequence.cache);
 
   std::vector<mx::array> wanted;
-  const int from = std::min(row.fetch_logits ? row.logits_from : fed, row.greedy ? fed - 1 : fed);
+  const int from = first_wanted(row);
   if (from == fed) {
     for (const MlxKvCache& layer : sequence.cache) layer.collect(wanted);
     mx::async_eval(std::move(wanted));
@@ -240,15 +195,10 @@ void MlxExecutor::build(const Row& row, Sequence& sequence, Step& step) const {
 }
 
 void MlxExecutor::submit(std::span<const Row> rows) {
-  if (rows.size() != 1) {
-    fail(ErrorCode::InvalidArgument, "expected 1 row a step, got {}", rows.size());
-  }
-  if (in_flight_.size() == kMaxInFlight) {
-    fail(ErrorCode::InvalidArgument, "expected at most {} steps in flight", kMaxInFlight);
-  }
+  check_step(rows, in_flight_.size(), spec_.vocab, capacity(),
+             [this](SequenceId id) { return find_sequence(sequences_, id).state(); });
   const Row& row = rows.front();
-  Sequence& sequence = find_sound(sequences_, row.sequence);
-  check(row, sequence);
+  Sequence& sequence = sequences_.at(row.sequence);
 
   collected_.clear();
   Step& step = in_flight_.emplace_back();

@@ -342,7 +342,7 @@ TEST_F(MlxExecutorTest, MisuseChangesNothing) {
   expect_error(ErrorCode::InvalidArgument, "token", submit({.sequence = sequence, .tokens = high}));
   expect_error(ErrorCode::InvalidArgument, "logits_from",
                submit({.sequence = sequence, .tokens = {three.data(), 1}, .logits_from = 2}));
-  expect_error(ErrorCode::InvalidArgument, "1 row", [&] { executor->submit({}); });
+  expect_error(ErrorCode::InvalidArgument, "1 to 1 rows", [&] { executor->submit({}); });
   expect_error(ErrorCode::InvalidArgument, "in flight", [&] { executor->collect(); });
   expect_error(ErrorCode::InvalidArgument, "truncate", [&] { executor->truncate(sequence, 19); });
   expect_error(ErrorCode::InvalidArgument, "fork", [&] { executor->fork(sequence, 19); });

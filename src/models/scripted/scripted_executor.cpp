@@ -3,26 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 #include <thread>
 #include <utility>
 
 #include "base/error.h"
+#include "models/row_check.h"
 
 namespace emlx {
 namespace {
 
 constexpr float kScriptedLogit = 10.0F;
-
-int fed_tokens(const Row& row) {
-  return row.tokens.empty() ? 1 : static_cast<int>(row.tokens.size());
-}
-
-// The first fed token whose logits the row needs; fed_tokens if none.
-int first_wanted(const Row& row) {
-  const int fed = fed_tokens(row);
-  return std::min(row.fetch_logits ? row.logits_from : fed, row.greedy ? fed - 1 : fed);
-}
 
 }  // namespace
 
@@ -38,16 +28,6 @@ ScriptedExecutor::ScriptedExecutor(int vocab, std::vector<TokenId> script, Token
                           .script = [script = std::move(script)](int) { return script; },
                           .end = end}) {}
 
-const ScriptedExecutor::Sequence& ScriptedExecutor::find(SequenceId sequence) const {
-  const auto found = sequences_.find(sequence);
-  if (found == sequences_.end()) fail(ErrorCode::InvalidArgument, "unknown sequence {}", sequence);
-  return found->second;
-}
-
-ScriptedExecutor::Sequence& ScriptedExecutor::find(SequenceId sequence) {
-  return const_cast<Sequence&>(std::as_const(*this).find(sequence));
-}
-
 SequenceId ScriptedExecutor::open() {
   if (sequences_.size() >= static_cast<std::size_t>(options_.sequences))
     fail(ErrorCode::Busy, "all {} sequences are open", options_.sequences);
@@ -58,48 +38,27 @@ SequenceId ScriptedExecutor::open() {
 }
 
 SequenceId ScriptedExecutor::fork(SequenceId sequence, int length) {
-  const int parent = find(sequence).length;
-  if (length < 0 || length > parent)
-    fail(ErrorCode::InvalidArgument, "fork: expected 0 to {} positions, got {}", parent, length);
+  check_prefix("fork", sequence, find_sequence(sequences_, sequence), length);
   const SequenceId id = open();
-  find(id).length = length;
+  sequences_[id].length = length;
   return id;
 }
 
 void ScriptedExecutor::truncate(SequenceId sequence, int length) {
-  Sequence& target = find(sequence);
-  if (length < 0 || length > target.length)
-    fail(ErrorCode::InvalidArgument, "truncate: expected 0 to {} positions, got {}", target.length,
-         length);
+  Sequence& target = find_sequence(sequences_, sequence);
+  check_prefix("truncate", sequence, target, length);
   target.length = length;
   target.sampled = false;
   if (target.script_start && length <= *target.script_start) target.script_start.reset();
 }
 
 void ScriptedExecutor::close(SequenceId sequence) {
-  find(sequence);
+  find_sequence(sequences_, sequence);
   sequences_.erase(sequence);
 }
 
-void ScriptedExecutor::check(const Row& row) const {
-  const Sequence& sequence = find(row.sequence);
-  const int fed = fed_tokens(row);
-  if (sequence.failed)
-    fail(ErrorCode::InvalidArgument, "sequence {} failed in an earlier step", row.sequence);
-  if (row.tokens.empty() && !sequence.sampled)
-    fail(ErrorCode::InvalidArgument, "sequence {} has no sampled token to feed", row.sequence);
-  if (row.tokens.size() > static_cast<std::size_t>(options_.step_tokens))
-    fail(ErrorCode::InvalidArgument, "expected at most {} tokens a row, got {}",
-         options_.step_tokens, row.tokens.size());
-  if (fed > options_.context - sequence.length)
-    fail(ErrorCode::ContextLength, "sequence {}: {} more tokens do not fit: {} of {} used",
-         row.sequence, fed, sequence.length, options_.context);
-  if (row.logits_from < 0 || row.logits_from > fed)
-    fail(ErrorCode::InvalidArgument, "logits_from: expected 0 to {}, got {}", fed, row.logits_from);
-  for (const TokenId token : row.tokens)
-    if (token < 0 || token >= options_.vocab)
-      fail(ErrorCode::InvalidArgument, "token: expected 0 to {}, got {}", options_.vocab - 1,
-           token);
+int ScriptedExecutor::length(SequenceId sequence) const {
+  return find_sequence(sequences_, sequence).length;
 }
 
 TokenId ScriptedExecutor::scripted(const Sequence& sequence, int position) const {
@@ -108,7 +67,7 @@ TokenId ScriptedExecutor::scripted(const Sequence& sequence, int position) const
 }
 
 void ScriptedExecutor::run(const Row& row, Step& step) {
-  Sequence& sequence = find(row.sequence);
+  Sequence& sequence = find_sequence(sequences_, row.sequence);
   const int start = sequence.length;
   const int fed = fed_tokens(row);
   const int wanted = first_wanted(row);
@@ -138,17 +97,8 @@ void ScriptedExecutor::run(const Row& row, Step& step) {
 }
 
 void ScriptedExecutor::submit(std::span<const Row> rows) {
-  if (rows.empty() || rows.size() > static_cast<std::size_t>(options_.step_rows))
-    fail(ErrorCode::InvalidArgument, "expected 1 to {} rows a step, got {}", options_.step_rows,
-         rows.size());
-  if (in_flight_.size() >= static_cast<std::size_t>(options_.max_in_flight))
-    fail(ErrorCode::InvalidArgument, "expected at most {} steps in flight", options_.max_in_flight);
-  std::set<SequenceId> seen;
-  for (const Row& row : rows) {
-    check(row);
-    if (!seen.insert(row.sequence).second)
-      fail(ErrorCode::InvalidArgument, "sequence {} has two rows in a step", row.sequence);
-  }
+  check_step(rows, in_flight_.size(), options_.vocab, capacity(),
+             [this](SequenceId id) { return find_sequence(sequences_, id); });
   collected_.clear();
   Step& step = in_flight_.emplace_back();
   for (const Row& row : rows) run(row, step);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/executor.h"
+#include "models/row_check.h"
 
 namespace emlx {
 
@@ -46,7 +47,7 @@ class ScriptedExecutor final : public Executor {
   SequenceId fork(SequenceId sequence, int length) override;
   void truncate(SequenceId sequence, int length) override;
   void close(SequenceId sequence) override;
-  int length(SequenceId sequence) const override { return find(sequence).length; }
+  int length(SequenceId sequence) const override;
 
   void submit(std::span<const Row> rows) override;
   std::span<const RowResult> collect() override;
@@ -57,12 +58,9 @@ class ScriptedExecutor final : public Executor {
   ExecutorMemory memory() const override;
 
  private:
-  struct Sequence {
+  struct Sequence : SequenceState {
     std::vector<TokenId> script;
-    int length = 0;
     std::optional<int> script_start;  // the position of the script's first token
-    bool sampled = false;             // a token chosen on the device waits to be fed
-    bool failed = false;
   };
   struct Step {
     std::vector<SequenceId> sequences;
@@ -72,9 +70,6 @@ class ScriptedExecutor final : public Executor {
     bool fails = false;
   };
 
-  const Sequence& find(SequenceId sequence) const;
-  Sequence& find(SequenceId sequence);
-  void check(const Row& row) const;
   void run(const Row& row, Step& step);
   TokenId scripted(const Sequence& sequence, int position) const;
 

@@ -197,6 +197,10 @@ TEST(ScriptedExecutor, FailsOnDemandAndThenTheSequenceCanOnlyBeClosed) {
   expect_error(ErrorCode::Internal, "this step fails", [&] { executor.collect(); });
   expect_error(ErrorCode::InvalidArgument, "failed in an earlier step",
                [&] { step(executor, sequence, {1}); });
+  expect_error(ErrorCode::InvalidArgument, "failed in an earlier step",
+               [&] { executor.fork(sequence, 1); });
+  expect_error(ErrorCode::InvalidArgument, "failed in an earlier step",
+               [&] { executor.truncate(sequence, 1); });
   executor.close(sequence);
   EXPECT_EQ(step(executor, executor.open(), {1}).token, 3);
 }

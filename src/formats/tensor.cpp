@@ -2,7 +2,10 @@
 
 #include <fmt/ranges.h>
 
+#include <cstring>
 #include <limits>
+
+#include "base/float16.h"
 
 namespace emlx {
 
@@ -90,6 +93,17 @@ std::optional<std::int64_t> byte_size(DType dtype, std::span<const std::int64_t>
   const std::int64_t blocks = elements / block.elements;
   if (blocks > kMax / block.bytes) return std::nullopt;
   return blocks * block.bytes;
+}
+
+float read_float(const std::byte* at, DType dtype) noexcept {
+  if (dtype == DType::F32) {
+    float value = 0;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  }
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, at, sizeof bits);
+  return dtype == DType::F16 ? float16_to_float(bits) : bfloat16_to_float(bits);
 }
 
 }  // namespace emlx

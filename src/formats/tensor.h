@@ -47,6 +47,9 @@ std::string to_string(std::span<const std::int64_t> shape);
 // or elements or bytes overflow 63 bits.
 std::optional<std::int64_t> byte_size(DType dtype, std::span<const std::int64_t> shape) noexcept;
 
+// The F32, F16 or BF16 element at `at`, which may be unaligned.
+float read_float(const std::byte* at, DType dtype) noexcept;
+
 // One tensor of a file. `data` points into the mapping of the TensorSet it came from and lives as
 // long as that.
 struct TensorView {

@@ -4,7 +4,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
+
+#include "formats/test_support.h"
 
 namespace emlx {
 namespace {
@@ -32,6 +35,16 @@ TEST(Tensor, ImpossibleSizesAreNoSize) {
   EXPECT_EQ(byte_size(DType::U16, Shape{INT64_MAX}), std::nullopt);
   EXPECT_EQ(byte_size(DType::F32, Shape{std::int64_t{1} << 32, std::int64_t{1} << 32}),
             std::nullopt);
+}
+
+TEST(Tensor, ReadsUnalignedElementsOfThreeTypes) {
+  // -2.5 after one byte of something else.
+  const auto read = [](std::string_view bytes, DType dtype) {
+    return read_float(raw_bytes(bytes).data() + 1, dtype);
+  };
+  EXPECT_EQ(read(std::string_view("x\0\0\x20\xC0", 5), DType::F32), -2.5F);
+  EXPECT_EQ(read(std::string_view("x\0\xC1", 3), DType::F16), -2.5F);
+  EXPECT_EQ(read("x\x20\xC0", DType::BF16), -2.5F);
 }
 
 TEST(Tensor, NamesAndShapesPrint) {

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "base/float16.h"
 
 namespace emlx {
 namespace {
@@ -17,12 +16,6 @@ int file_row(int row, int rows, int interleaved_heads) {
   const int in_head = row % size;
   const int pair = in_head % (size / 2);
   return row - in_head + 2 * pair + (in_head < size / 2 ? 0 : 1);
-}
-
-float read_float16(const std::byte* at) {
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, at, sizeof bits);
-  return float16_to_float(bits);
 }
 
 // 16 bytes whose low nibbles are elements 0 to 15 and whose high nibbles are 16 to 31.
@@ -63,7 +56,7 @@ AffineMatrix to_affine(const Matrix& matrix) {
         matrix.data.data() + static_cast<std::size_t>(from) * blocks * block_bytes;
     std::size_t at = static_cast<std::size_t>(row) * blocks;
     for (std::size_t i = 0; i < blocks; ++i, ++at, block += block_bytes) {
-      const float scale = read_float16(block);
+      const float scale = read_float(block, DType::F16);
       std::uint32_t* packed = out.packed.data() + at * block_words;
       out.scales[at] = scale;
       switch (matrix.dtype) {
@@ -72,7 +65,7 @@ AffineMatrix to_affine(const Matrix& matrix) {
           pack_nibbles(block + 2, packed);
           break;
         case DType::Q4_1:
-          out.biases[at] = read_float16(block + 2);
+          out.biases[at] = read_float(block + 2, DType::F16);
           pack_nibbles(block + 4, packed);
           break;
         default:

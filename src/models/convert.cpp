@@ -94,17 +94,6 @@ NamedWeights name_weights(const DecoderWeights& weights) {
   return named;
 }
 
-float read_float(const std::byte* from, DType dtype) {
-  if (dtype == DType::F32) {
-    float value = 0;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-  }
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, from, sizeof bits);
-  return dtype == DType::F16 ? float16_to_float(bits) : bfloat16_to_float(bits);
-}
-
 // `data`'s elements as `to` (F16 or F32), all of them finite.
 std::vector<std::byte> convert_floats(std::span<const std::byte> data, DType from, DType to,
                                       const std::string& name) {

@@ -48,17 +48,17 @@ ComputeDType parse_compute_dtype(const std::string& name) {
   return parse("dtype", name, kDTypes);
 }
 
-#ifdef EMLX_HAS_MLX
-std::unique_ptr<Executor> make_executor(const std::shared_ptr<const Model>& model,
+std::unique_ptr<Executor> make_executor([[maybe_unused]] const std::shared_ptr<const Model>& model,
                                         const ExecutorOptions& options) {
-  return make_mlx_executor(model, options);
-}
-#else
-std::unique_ptr<Executor> make_executor(const std::shared_ptr<const Model>&,
-                                        const ExecutorOptions&) {
-  fail(ErrorCode::Unsupported,
-       "this build cannot run models: it was made without MLX (configure with -DEMLX_MLX=ON)");
-}
+  switch (options.backend == Backend::Auto ? Backend::Mlx : options.backend) {
+#ifdef EMLX_HAS_MLX
+    case Backend::Mlx:
+      return make_mlx_executor(model, options);
 #endif
+    default:
+      fail(ErrorCode::Unsupported,
+           "this build cannot run models: it was made without MLX (configure with -DEMLX_MLX=ON)");
+  }
+}
 
 }  // namespace emlx

@@ -25,8 +25,10 @@ TEST(ExecutorFactory, NamesTheChoicesForAnythingElse) {
 
 #ifndef EMLX_HAS_MLX
 TEST(ExecutorFactory, SaysThatThisBuildRunsNoModels) {
-  expect_error(ErrorCode::Unsupported, "made without MLX",
-               [] { make_executor(std::make_shared<const Model>(), {}); });
+  for (const Backend backend : {Backend::Auto, Backend::Mlx})
+    expect_error(ErrorCode::Unsupported, "made without MLX", [&] {
+      make_executor(std::make_shared<const Model>(), {.backend = backend});
+    });
 }
 #endif
 

@@ -231,6 +231,14 @@ JsonValue parse_json(std::string_view text, std::string_view what, const JsonLim
   return parser.handler().release();
 }
 
+JsonValue parse_file_json(std::string_view text, std::string_view what, const JsonLimits& limits) {
+  try {
+    return parse_json(text, what, limits);
+  } catch (const Error& error) {
+    throw Error(ErrorCode::InvalidFile, error.what());
+  }
+}
+
 std::string to_json(const JsonValue& value, JsonStyle style, int indent) {
   std::string out;
   Writer(out, style, indent).write(value);

@@ -26,6 +26,13 @@ struct JsonLimits {
 // "config.json". Throws Error(InvalidArgument): "what: expected JSON, got <reason> at byte N".
 JsonValue parse_json(std::string_view text, std::string_view what, const JsonLimits& limits = {});
 
+// parse_json for text that came from a file: throws Error(InvalidFile) instead.
+JsonValue parse_file_json(std::string_view text, std::string_view what,
+                          const JsonLimits& limits = {});
+
+// For tokenizer.json, the one large JSON file of a model (30 MB and more).
+inline constexpr std::size_t kMaxTokenizerBytes = std::size_t{256} << 20;
+
 enum class JsonStyle {
   Compact,  // {"a":1,"b":[1,2]}
   Python,   // {"a": 1, "b": [1, 2]}, as Python's json.dumps(ensure_ascii=False)

@@ -52,6 +52,16 @@ DecodedChar decode_utf8(std::string_view text) noexcept {
   return {code_point, count, true};
 }
 
+std::string_view first_char(std::string_view text) noexcept {
+  return text.substr(0, static_cast<std::size_t>(decode_utf8(text).length));
+}
+
+std::string_view last_char(std::string_view text) noexcept {
+  std::size_t at = text.size() - 1;
+  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
+  return text.substr(at);
+}
+
 void append_utf8(std::string& out, char32_t code_point) {
   if (code_point > 0x10FFFF || (code_point >= 0xD800 && code_point < 0xE000))
     code_point = kReplacementCharacter;
@@ -118,13 +128,6 @@ std::u32string to_utf32(std::string_view text) {
     out += decoded.code_point;
     text.remove_prefix(decoded.length);
   }
-  return out;
-}
-
-std::string to_utf8(std::u32string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char32_t code_point : text) append_utf8(out, code_point);
   return out;
 }
 

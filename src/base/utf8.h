@@ -21,6 +21,10 @@ struct DecodedChar {
 // and Rust do).
 DecodedChar decode_utf8(std::string_view text) noexcept;
 
+// The first and the last character of `text`, which must be UTF-8 and not empty.
+std::string_view first_char(std::string_view text) noexcept;
+std::string_view last_char(std::string_view text) noexcept;
+
 // Appends `code_point` in UTF-8; surrogates and values above U+10FFFF become U+FFFD.
 void append_utf8(std::string& out, char32_t code_point);
 
@@ -34,6 +38,5 @@ std::string replace_invalid_utf8(std::string_view bytes);
 std::size_t incomplete_utf8_tail(std::string_view bytes) noexcept;
 
 std::u32string to_utf32(std::string_view text);  // ill-formed sequences become U+FFFD
-std::string to_utf8(std::u32string_view text);
 
 }  // namespace emlx

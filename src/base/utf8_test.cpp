@@ -38,8 +38,16 @@ TEST(Utf8, KnowsWhichTailsMayStillBeCompleted) {
   EXPECT_EQ(incomplete_utf8_tail("\xE0\x80"), 0u);  // no character starts so
 }
 
-TEST(Utf8, ConvertsToAndFromUtf32) {
-  EXPECT_EQ(to_utf8(to_utf32("a\xC3\xA9\xF0\x9F\x98\x80")), "a\xC3\xA9\xF0\x9F\x98\x80");
+TEST(Utf8, FindsTheFirstAndTheLastCharacter) {
+  for (const std::string character : {"a", "\u00E9", "\u4E00", "\U0001F600"}) {
+    EXPECT_EQ(first_char(character + "b\u00E9"), character);
+    EXPECT_EQ(last_char("\u00E9b" + character), character);
+    EXPECT_EQ(last_char(character), character);
+  }
+}
+
+TEST(Utf8, ConvertsToUtf32) {
+  EXPECT_EQ(to_utf32("a\u00E9\U0001F600"), U"a\u00E9\U0001F600");
   EXPECT_EQ(to_utf32("\xFF"), std::u32string(1, kReplacementCharacter));
   EXPECT_FALSE(is_valid_utf8("\xFF"));
   EXPECT_TRUE(is_valid_utf8("a\xC3\xA9"));

@@ -25,11 +25,11 @@ std::string text(const JsonValue& value) {
 }
 
 std::string render_qwen3(std::string_view variables) {
-  return render(fixture("qwen3.jinja"), variables);
+  return render(fixture("chat/qwen3.jinja"), variables);
 }
 
 TEST(ChatTemplate, RendersTheCasesAsJinja2Does) {
-  for (const auto& member : object(fixture("jinja_expected.json"))) {
+  for (const auto& member : object(fixture("chat/jinja_expected.json"))) {
     const std::string source = text(member.value().at("template"));
     const JsonValue& expected = member.value().at("expected");
     if (expected.is_string()) {
@@ -43,7 +43,7 @@ TEST(ChatTemplate, RendersTheCasesAsJinja2Does) {
 
 class Snippets : public testing::Test {
  protected:
-  const JsonObject snippets_ = object(fixture("snippets_expected.json"));
+  const JsonObject snippets_ = object(fixture("chat/snippets_expected.json"));
   const JsonObject& variables_ = snippets_.at("variables").as_object();
 
   std::string error_of_rendering(const JsonValue& source) {
@@ -130,7 +130,7 @@ TEST(ChatTemplate, Qwen3PrintsToolsInTheirOrderWithPythonsSpacing) {
 }
 
 TEST(ChatTemplate, RendersTheSmolLm2Template) {
-  const std::string source = fixture("smollm2.jinja");
+  const std::string source = fixture("chat/smollm2.jinja");
   EXPECT_EQ(render(source, R"({"messages": [{"role": "user", "content": "hi"}],
                                "add_generation_prompt": true})"),
             "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging "
@@ -185,37 +185,53 @@ TEST(ChatTemplate, StopsTemplatesThatAskForTooMuch) {
     many_names += "a" + std::to_string(i) + ",";
     many_arguments += "a" + std::to_string(i) + "=1,";
   }
-  const std::vector<std::string> hostile = {
-      "{{ range(10 ** 9) }}",
-      "{{ 'a' * 10 ** 9 }}",
-      "{% for i in range(30) %}{% set x = 'a' * 10000000 %}{% endfor %}",
-      "{% for i in range(20) %}{{ 'a' * 1000000 }}{% endfor %}",
-      "{{ 'a'.center(10 ** 12) }}",
-      "{{ ('a' * 100000).replace('a', 'b' * 100000) }}",
-      "{{ [1]|tojson(indent=10 ** 10) }}",
-      "{{ 9 ** 9 ** 9 }}",
-      "{{ 9223372036854775807 + 1 }}",
-      "{{ '%99999d' % 1 }}",
-      "{{ strftime_now('%c' * 10000) }}",
-      "{{ ('a' * 2000000).count('a' * 1000000 ~ 'b') }}",
-      "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
-      "{% macro f(x=f()) %}{% endmacro %}{{ f() }}",
-      "{% set ns = namespace() %}{% set ns.x = [ns] %}{{ ns.x }}",
-      "{% set ns = namespace(x=[1]) %}{% for i in range(100) %}{% set ns.x = [ns.x, ns.x] %}"
-      "{% endfor %}{{ ns.x == ns.x }}",
-      "{% set ns = namespace(x=[]) %}{% for i in range(999) %}{% set ns.x = [ns.x] %}{% endfor %}",
-      "{% set ns = namespace(x=[1]) %}{% for i in range(999) %}{% set ns.x = ns.x|map('string') %}"
-      "{% endfor %}{{ ns.x|list }}",
-      "{{ " + repeat("(", 500) + "1" + repeat(")", 500) + " }}",
-      "{{ " + repeat("not ", 500) + "1 }}",
-      "{{ 1" + repeat(" if 1 else 1", 500) + " }}",
-      repeat("{% if 1 %}", 500) + repeat("{% endif %}", 500),
-      "{% macro f(" + many_names + ") %}{% endmacro %}",
-      "{{ f(" + many_arguments + ") }}",
-      "{% for " + repeat("(", 500) + "a" + repeat(")", 500) + " in x %}{% endfor %}",
+  struct Hostile {
+    std::string source;
+    const char* limit;  // what the message names
   };
-  for (const std::string& source : hostile)
-    EXPECT_THAT(render_error(source), HasSubstr("expected ")) << source.substr(0, 100);
+  const std::vector<Hostile> hostile = {
+      {"{{ range(10 ** 9) }}", "range: expected at most 100000 items"},
+      {"{{ 'a' * 10 ** 9 }}", "a text of at most 16777216 bytes"},
+      {"{% for i in range(30) %}{% set x = 'a' * 10000000 %}{% endfor %}",
+       "at most 268435456 bytes of values"},
+      {"{% for i in range(20) %}{{ 'a' * 1000000 }}{% endfor %}",
+       "a text of at most 16777216 bytes"},
+      {"{{ 'a'.center(10 ** 12) }}", "a text of at most 16777216 bytes"},
+      {"{{ ('a' * 100000).replace('a', 'b' * 100000) }}", "a text of at most 16777216 bytes"},
+      {"{{ [1]|tojson(indent=10 ** 10) }}", "a text of at most 16777216 bytes"},
+      {"{{ 9 ** 9 ** 9 }}", "a result of 64 bits"},
+      {"{{ 9223372036854775807 + 1 }}", "a result of 64 bits"},
+      {"{{ '%99999d' % 1 }}", "a width of at most 1000"},
+      {"{{ strftime_now('%c' * 10000) }}", "a date of at most 4096 bytes"},
+      {"{{ ('a' * 2000000).count('a' * 1000000 ~ 'b') }}", "at most 30000000 steps"},
+      {"{% set path = 'a' * 16000000 %}{% for i in range(300) %}"
+       "{% set x = []|sort(attribute=path) %}{% endfor %}",
+       "at most 30000000 steps"},
+      {"{% set end = 'a' * 16000000 %}{% for i in range(300) %}"
+       "{% set x = 'x'|truncate(20000000, false, end) %}{% endfor %}",
+       "at most 30000000 steps"},
+      {"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls nested at most 600 deep"},
+      {"{% macro f(x=f()) %}{% endmacro %}{{ f() }}", "calls nested at most 600 deep"},
+      {"{% set ns = namespace() %}{% set ns.x = [ns] %}{{ ns.x }}", "got one within itself"},
+      {"{% set ns = namespace(x=[1]) %}{% for i in range(100) %}{% set ns.x = [ns.x, ns.x] %}"
+       "{% endfor %}{{ ns.x == ns.x }}",
+       "at most 30000000 steps"},
+      {"{% set ns = namespace(x=[]) %}{% for i in range(999) %}{% set ns.x = [ns.x] %}{% endfor %}",
+       "values nested at most 200 deep"},
+      {"{% set ns = namespace(x=[1]) %}{% for i in range(999) %}{% set ns.x = ns.x|map('string') %}"
+       "{% endfor %}{{ ns.x|list }}",
+       "values nested at most 200 deep"},
+      {"{{ " + repeat("(", 500) + "1" + repeat(")", 500) + " }}", "nesting of at most 100 levels"},
+      {"{{ " + repeat("not ", 500) + "1 }}", "nesting of at most 100 levels"},
+      {"{{ 1" + repeat(" if 1 else 1", 500) + " }}", "nesting of at most 100 levels"},
+      {repeat("{% if 1 %}", 500) + repeat("{% endif %}", 500), "nesting of at most 100 levels"},
+      {"{% macro f(" + many_names + ") %}{% endmacro %}", "at most 255 parameters"},
+      {"{{ f(" + many_arguments + ") }}", "at most 255 parameters"},
+      {"{% for " + repeat("(", 500) + "a" + repeat(")", 500) + " in x %}{% endfor %}",
+       "nesting of at most 100 levels"},
+  };
+  for (const auto& [source, limit] : hostile)
+    EXPECT_THAT(render_error(source), HasSubstr(limit)) << source.substr(0, 100);
 }
 
 TEST(ChatTemplate, RendersLongChainsWithoutDepth) {
@@ -237,7 +253,7 @@ TEST(ChatTemplate, RecursesAsDeepAsNestedSchemasNeed) {
 }
 
 TEST(ChatTemplate, MayBeRenderedByManyThreads) {
-  const ChatTemplate parsed = ChatTemplate::parse(fixture("qwen3.jinja"));
+  const ChatTemplate parsed = ChatTemplate::parse(fixture("chat/qwen3.jinja"));
   const JsonObject variables = object(kMessages);
   const std::string expected = parsed.render(variables);
   std::vector<std::string> rendered(4);

@@ -136,8 +136,7 @@ std::string render_chat(const ChatTemplate& chat_template, const JsonArray& mess
   for (std::size_t i = 0; i < messages.size(); ++i)
     cleaned.push_back(clean_message(chat_template, fmt::format("messages[{}]", i), messages[i]));
   JsonObject variables;
-  if (!tokens.bos.empty()) variables["bos_token"] = tokens.bos;
-  if (!tokens.eos.empty()) variables["eos_token"] = tokens.eos;
+  for (const auto& [name, token] : tokens) variables[name] = token;
   variables["documents"] = nullptr;
   for (const auto& member : options.template_kwargs)
     variables.insert_or_assign(member.key(), member.value());

@@ -1,6 +1,8 @@
 // From the messages of an OpenAI chat request to the text of the prompt.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 
 #include "base/json.h"
@@ -14,10 +16,9 @@ struct ChatOptions {
   JsonObject template_kwargs;  // more variables for the template, e.g. enable_thinking
 };
 
-// The text of the special tokens; empty: the model has none, and the template sees no variable.
-struct TemplateTokens {
-  std::string bos, eos;
-};
+// The texts of a model's special tokens by the names of the template's variables: "bos_token",
+// "eos_token", "pad_token", ...
+using TemplateTokens = std::map<std::string, std::string, std::less<>>;
 
 // Cleans the messages as mlx_lm's server and transformers do, then renders:
 // - a list of text parts becomes one string; an assistant's missing content the empty one;

@@ -15,7 +15,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 std::string qwen3(std::string_view messages, const ChatOptions& options = {}) {
-  return render_chat(ChatTemplate::parse(fixture("qwen3.jinja")), array(messages), options, {});
+  return render_chat(ChatTemplate::parse(fixture("chat/qwen3.jinja")), array(messages), options,
+                     {});
 }
 
 // Every message as the template sees it.
@@ -185,11 +186,12 @@ TEST(RenderChat, GivesTemplatesTheirOptions) {
       "}}"
       "{{ x }}{{ documents }}");
   const JsonArray messages = array(R"([{"role": "user", "content": ""}])");
-  EXPECT_EQ(render_chat(shown, messages, {false, {}, {{"x", 1}}}, {"<s>", ""}),
+  EXPECT_EQ(render_chat(shown, messages, {false, {}, {{"x", 1}}}, {{"bos_token", "<s>"}}),
             "False<s>TrueFalse1None");
   EXPECT_EQ(render_chat(shown, messages, {}, {}),
             "TrueFalseFalseNone");  // nothing of the call before
-  EXPECT_EQ(render_chat(shown, messages, {true, {}, {{"bos_token", "B"}}}, {"<s>", "</s>"}),
+  EXPECT_EQ(render_chat(shown, messages, {true, {}, {{"bos_token", "B"}}},
+                        {{"bos_token", "<s>"}, {"eos_token", "</s>"}}),
             "TrueBTrueTrueNone");
   EXPECT_EQ(error_of([&] {
               render_chat(shown, messages, {true, {}, {{"messages", 1}}}, {});

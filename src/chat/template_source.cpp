@@ -19,13 +19,6 @@ std::string text(const JsonValue* value, std::string_view what) {
   return {value->get_string().data(), value->get_string().size()};
 }
 
-std::string token_text(const JsonObject& config, std::string_view name) {
-  const JsonValue* const token = config.if_contains(name);
-  if (token == nullptr || token->is_null()) return "";
-  return token->is_object() ? text(token->get_object().if_contains("content"), name)
-                            : text(token, name);
-}
-
 }  // namespace
 
 std::optional<std::string> chat_template_from_config(
@@ -52,8 +45,15 @@ std::optional<std::string> chat_template_from_config(
 }
 
 TemplateTokens template_tokens_from_config(const JsonValue& tokenizer_config) {
-  const JsonObject& config = members(tokenizer_config, "the file");
-  return {token_text(config, "bos_token"), token_text(config, "eos_token")};
+  TemplateTokens tokens;
+  for (const auto& member : members(tokenizer_config, "the file")) {
+    const std::string_view name = member.key();
+    const JsonValue& value = member.value();
+    if (!name.ends_with("_token") || value.is_null() || value.is_bool()) continue;
+    const JsonObject* const added = value.if_object();
+    tokens.emplace(name, text(added == nullptr ? &value : added->if_contains("content"), name));
+  }
+  return tokens;
 }
 
 }  // namespace emlx

@@ -17,7 +17,8 @@ std::optional<std::string> chat_template_from_config(
     const JsonValue& tokenizer_config, bool with_tools,
     const std::optional<std::string>& template_file = std::nullopt);
 
-// bos_token and eos_token, each a string, {"content": string}, or null. Throws Error(InvalidFile).
+// The members *_token, each a string or {"content": string}; flags such as add_bos_token, and null,
+// are none. Throws Error(InvalidFile).
 TemplateTokens template_tokens_from_config(const JsonValue& tokenizer_config);
 
 }  // namespace emlx

@@ -1,11 +1,15 @@
 #include "chat/template_source.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "chat/test_support.h"
 
 namespace emlx {
 namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
 
 TEST(TemplateSource, ReadsOneTemplate) {
   const JsonValue config = object(R"({"chat_template": "x"})");
@@ -52,11 +56,11 @@ TEST(TemplateSource, RefusesDamagedConfigs) {
 
 TEST(TemplateSource, ReadsSpecialTokensInAllTheirForms) {
   const TemplateTokens tokens = template_tokens_from_config(
-      object(R"({"bos_token": "<s>", "eos_token": {"content": "</s>", "lstrip": false}})"));
-  EXPECT_EQ(tokens.bos, "<s>");
-  EXPECT_EQ(tokens.eos, "</s>");
-  const TemplateTokens none = template_tokens_from_config(object(R"({"bos_token": null})"));
-  EXPECT_EQ(none.bos + none.eos, "");
+      object(R"({"bos_token": "<s>", "eos_token": {"content": "</s>", "lstrip": false},
+                 "pad_token": "", "unk_token": null, "image_token": "<i>", "add_bos_token": true,
+                 "tokenizer_class": "x", "additional_special_tokens": ["<a>"]})"));
+  EXPECT_THAT(tokens, ElementsAre(Pair("bos_token", "<s>"), Pair("eos_token", "</s>"),
+                                  Pair("image_token", "<i>"), Pair("pad_token", "")));
   EXPECT_EQ(error_of([] { template_tokens_from_config(object(R"({"bos_token": 5})")); }),
             "invalid_file: tokenizer_config.json: expected bos_token to be a string");
   EXPECT_EQ(error_of([] { template_tokens_from_config(object(R"({"eos_token": {}})")); }),

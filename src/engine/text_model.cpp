@@ -19,10 +19,15 @@ std::optional<ChatTemplate> parse_template(const std::optional<std::string>& sou
 TemplateTokens template_tokens(const Model& model, const JsonValue& config,
                                const Tokenizer& tokenizer) {
   if (!model.vocab) return template_tokens_from_config(config);
-  const auto text = [&](std::optional<TokenId> id) {
-    return id ? tokenizer.token_text(*id) : std::string();
+  TemplateTokens tokens;
+  const auto add = [&](const char* name, std::optional<TokenId> id) {
+    if (id) tokens.emplace(name, tokenizer.token_text(*id));
   };
-  return {text(model.vocab->bos), text(model.vocab->eos)};
+  add("bos_token", model.vocab->bos);
+  add("eos_token", model.vocab->eos);
+  add("unk_token", model.vocab->unknown);
+  add("pad_token", model.vocab->padding);
+  return tokens;
 }
 
 bool has_thinking(const Tokenizer& tokenizer) {
@@ -44,7 +49,9 @@ TextModel make_text_model(std::shared_ptr<const Model> model) {
   if (with_tools != plain) text.tool_template = parse_template(with_tools);
   text.template_tokens = template_tokens(*model, config, *text.tokenizer);
   text.eos = model->eos;
-  const auto eos = text.tokenizer->token_id(text.template_tokens.eos);
+  const auto named = text.template_tokens.find("eos_token");
+  const auto eos =
+      named == text.template_tokens.end() ? std::nullopt : text.tokenizer->token_id(named->second);
   if (eos && std::find(text.eos.begin(), text.eos.end(), *eos) == text.eos.end())
     text.eos.push_back(*eos);
   text.model = std::move(model);
@@ -67,8 +74,10 @@ std::vector<TokenId> encode_chat(const TextModel& text, const JsonArray& message
 }
 
 std::vector<TokenId> encode_raw(const TextModel& text, const std::string& prompt) {
-  const std::string& bos = text.template_tokens.bos;
-  return text.tokenizer->encode(prompt, bos.empty() || !prompt.starts_with(bos));
+  const auto bos = text.template_tokens.find("bos_token");
+  const bool has_bos =
+      bos != text.template_tokens.end() && !bos->second.empty() && prompt.starts_with(bos->second);
+  return text.tokenizer->encode(prompt, !has_bos);
 }
 
 }  // namespace emlx

@@ -119,10 +119,14 @@ TEST(TextModel, AGgufVocabularyNamesItsTokens) {
   vocab.types.insert(vocab.types.end(), 2, VocabTokenType::Control);
   vocab.bos = 256;
   vocab.eos = 257;
+  vocab.unknown = 256;
+  vocab.padding = 257;
   model.vocab = std::move(vocab);
-  model.chat_template = "{{ bos_token }}{{ messages[0].content }}{{ eos_token }}";
+  model.chat_template =
+      "{{ bos_token }}{{ messages[0].content }}{{ eos_token }}{{ unk_token }}{{ pad_token }}{{ "
+      "sep_token }}";
   const TextModel text = make(std::move(model));
-  EXPECT_EQ(rendered(text), "<s>hi</s>");
+  EXPECT_EQ(rendered(text), "<s>hi</s><s></s>");
   EXPECT_THAT(text.eos, ElementsAre(257));
 }
 

@@ -7,14 +7,6 @@
 
 namespace emlx {
 
-JsonValue parse_file_json(std::string_view text, std::string_view what, const JsonLimits& limits) {
-  try {
-    return parse_json(text, what, limits);
-  } catch (const Error& error) {
-    throw Error(ErrorCode::InvalidFile, error.what());
-  }
-}
-
 JsonValue read_json_object(const std::filesystem::path& path, std::size_t max_bytes) {
   const std::string text = read_text_file(path, max_bytes);
   JsonValue value = parse_file_json(text, path.string(), {.max_bytes = max_bytes});

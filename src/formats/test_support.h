@@ -1,4 +1,4 @@
-// Helpers of tests: bytes, folders, and what an error says.
+// Helpers of tests: bytes and folders.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
+#include "base/test_support.h"
 
 namespace emlx {
 
@@ -43,20 +43,5 @@ class TestFolder {
  private:
   std::filesystem::path path_;
 };
-
-// Expects `action` to throw Error of this code with `part` in its message, on one line.
-template <typename Action>
-void expect_error(ErrorCode code, std::string_view part, Action action) {
-  try {
-    action();
-    ADD_FAILURE() << "no error; expected one with: " << part;
-  } catch (const Error& error) {
-    const std::string_view message = error.what();
-    EXPECT_EQ(to_string(error.code()), std::string(to_string(code))) << message;
-    EXPECT_NE(message.find(part), std::string_view::npos)
-        << "got: " << message << "\nexpected: " << part;
-    EXPECT_EQ(message.find('\n'), std::string_view::npos) << message;
-  }
-}
 
 }  // namespace emlx

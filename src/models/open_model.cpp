@@ -24,7 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;
-constexpr std::size_t kMaxTokenizerBytes = std::size_t{256} << 20;
 constexpr std::size_t kMaxTemplateBytes = std::size_t{4} << 20;
 
 std::string describe(const Matrix& matrix) {

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/quote.h"
 #include "base/utf8.h"
-#include "tokenizer/json_fields.h"
+#include "tokenizer/json_members.h"
 #include "tokenizer/unicode.h"
 
 namespace emlx {
@@ -16,26 +16,19 @@ bool starts_with(std::string_view text, CharProperty property) {
   return !text.empty() && (char_properties()[decode_utf8(text).code_point] & property) != 0;
 }
 
-// Start of the last character of `text` (valid UTF-8, not empty).
-std::size_t last_char(std::string_view text) {
-  std::size_t pos = text.size() - 1;
-  while (pos > 0 && (static_cast<unsigned char>(text[pos]) & 0xC0) == 0x80) --pos;
-  return pos;
-}
-
 bool ends_with(std::string_view text, CharProperty property) {
-  return !text.empty() && starts_with(text.substr(last_char(text)), property);
+  return !text.empty() && starts_with(last_char(text), property);
 }
 
 // Where the white space at the end of `text` begins.
 std::size_t trailing_space(std::string_view text) {
-  while (ends_with(text, kSpace)) text = text.substr(0, last_char(text));
+  while (ends_with(text, kSpace)) text.remove_suffix(last_char(text).size());
   return text.size();
 }
 
 std::size_t leading_space(std::string_view text) {
   std::size_t pos = 0;
-  while (starts_with(text.substr(pos), kSpace)) pos += decode_utf8(text.substr(pos)).length;
+  while (starts_with(text.substr(pos), kSpace)) pos += first_char(text.substr(pos)).size();
   return pos;
 }
 

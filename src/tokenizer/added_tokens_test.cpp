@@ -42,10 +42,11 @@ std::vector<std::string> show(const std::vector<AddedTokens::Segment>& segments)
 
 // The white space around a token belongs to it as its file says.
 TEST(AddedTokens, TakeWhiteSpaceAlongAsTheReferenceDoes) {
-  const JsonValue expected = parse_json(read_fixture("tok_synthetic_expected.json"), "expected");
+  const JsonValue expected =
+      parse_json(fixture("tokenizer/tok_synthetic_expected.json"), "expected");
   for (const char* name : {"added_plain", "added_lstrip", "added_rstrip", "added_both"}) {
-    const std::string fixture = std::string("synthetic/") + name + ".json";
-    const JsonValue file = parse_json(read_fixture(fixture), name);
+    const std::string path = std::string("tokenizer/synthetic/") + name + ".json";
+    const JsonValue file = parse_json(fixture(path), name);
     const AddedTokens added(file.at("added_tokens"),
                             table({"<unk>", "a", "b", "ab", "xTOKy", "x", "y"}),
                             Normalizer(file.at("normalizer")));

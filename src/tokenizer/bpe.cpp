@@ -11,7 +11,7 @@
 #include "base/quote.h"
 #include "base/utf8.h"
 #include "tokenizer/byte_level.h"
-#include "tokenizer/json_fields.h"
+#include "tokenizer/json_members.h"
 
 namespace emlx {
 namespace {

@@ -64,9 +64,9 @@ TEST(Bpe, ReadsMergesAsStringsAndAsPairs) {
 
 TEST(Bpe, IgnoresMergesForWordsOfTheVocabularyWhenAsked) {
   for (const char* name : {"ignore_merges_true", "ignore_merges_false"}) {
-    const JsonValue expected = parse_json(read_fixture("tok_synthetic_expected.json"), name);
-    const std::string fixture = std::string("synthetic/") + name + ".json";
-    const JsonValue file = parse_json(read_fixture(fixture), name);
+    const JsonValue expected = parse_json(fixture("tokenizer/tok_synthetic_expected.json"), name);
+    const std::string path = std::string("tokenizer/synthetic/") + name + ".json";
+    const JsonValue file = parse_json(fixture(path), name);
     const Bpe bpe(file.at("model").as_object(), false);
     for (const JsonValue& row : expected.at(name).as_array()) {
       std::vector<TokenId> ids;

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/quote.h"
 #include "tokenizer/byte_level.h"
-#include "tokenizer/json_fields.h"
+#include "tokenizer/json_members.h"
 
 namespace emlx {
 

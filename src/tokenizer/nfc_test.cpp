@@ -10,8 +10,9 @@ namespace emlx {
 namespace {
 
 std::u32string nfc(std::u32string_view text) {
-  std::string storage;
-  return to_utf32(to_nfc(to_utf8(text), storage));
+  std::string utf8, storage;
+  for (const char32_t c : text) append_utf8(utf8, c);
+  return to_utf32(to_nfc(utf8, storage));
 }
 
 TEST(Nfc, ComposesLettersAndMarks) {

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/quote.h"
-#include "tokenizer/json_fields.h"
+#include "tokenizer/json_members.h"
 #include "tokenizer/nfc.h"
 
 namespace emlx {

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/quote.h"
-#include "tokenizer/json_fields.h"
+#include "tokenizer/json_members.h"
 
 namespace emlx {
 

@@ -27,10 +27,10 @@ std::string refusal(std::string_view file) {
 }
 
 TEST(PreTokenizer, SplitsAsTheReferenceDoes) {
-  const JsonValue expected = parse_json(read_fixture("pretok_expected.json"), "expected");
+  const JsonValue expected = parse_json(fixture("tokenizer/pretok_expected.json"), "expected");
   for (const char* name : {"split_regex_isolated", "digits_True", "digits_False"}) {
-    const std::string fixture = std::string("synthetic/") + name + ".json";
-    const JsonValue file = parse_json(read_fixture(fixture), name);
+    const std::string path = std::string("tokenizer/synthetic/") + name + ".json";
+    const JsonValue file = parse_json(fixture(path), name);
     for (const JsonValue& row : expected.at(name).as_array()) {
       std::vector<std::string> pieces;
       for (const JsonValue& piece : row.at(1).as_array())

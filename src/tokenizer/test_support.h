@@ -2,15 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
-#include <iterator>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/json.h"
+#include "base/test_support.h"
 #include "tokenizer/byte_level.h"
 
 namespace emlx {
@@ -44,23 +41,5 @@ struct TokenizerFile {
            R"(,"decoder":)" + decoder + R"(,"model":)" + to_json(model()) + "}";
   }
 };
-
-// A file below tests/data/tokenizer.
-inline std::string read_fixture(const std::string& name) {
-  std::ifstream file(EMLX_TEST_DATA "/tokenizer/" + name, std::ios::binary);
-  if (!file) throw std::runtime_error("no fixture " + name);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-// The error that `action` throws, as "code: message"; "" if it throws none.
-template <typename Action>
-std::string error_of(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return std::string(to_string(error.code())) + ": " + error.what();
-  }
-  return "";
-}
 
 }  // namespace emlx

@@ -11,7 +11,7 @@
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/bpe.h"
 #include "tokenizer/decoder.h"
-#include "tokenizer/json_fields.h"
+#include "tokenizer/json_members.h"
 #include "tokenizer/normalizer.h"
 #include "tokenizer/post_processor.h"
 #include "tokenizer/pre_tokenizer.h"
@@ -19,14 +19,6 @@
 
 namespace emlx {
 namespace {
-
-JsonValue parse(std::string_view tokenizer_json) {
-  try {
-    return parse_json(tokenizer_json, "tokenizer");
-  } catch (const Error& error) {
-    throw Error(ErrorCode::InvalidFile, error.what());
-  }
-}
 
 const JsonObject& bpe_model(const JsonObject& file) {
   const JsonObject& model = as_object(required_member(file, "model", "tokenizer.json"), "model");
@@ -95,7 +87,8 @@ Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 Tokenizer Tokenizer::from_json(std::string_view tokenizer_json) {
-  const JsonValue file = parse(tokenizer_json);
+  const JsonValue file =
+      parse_file_json(tokenizer_json, "tokenizer", {.max_bytes = kMaxTokenizerBytes});
   return Tokenizer(std::make_unique<const State>(as_object(file, "tokenizer.json")));
 }
 
@@ -148,12 +141,6 @@ void Tokenizer::append_bytes(TokenId id, bool skip_special_tokens, bool& first,
 std::string Tokenizer::token_text(TokenId id) const {
   if (const AddedToken* token = state_->added.find(id)) return token->content;
   return std::string(state_->model.vocab().text(id).value_or(""));
-}
-
-std::string Tokenizer::token_bytes(TokenId id) const {
-  std::string bytes;
-  if (const auto text = state_->decoded_text(id)) state_->decoder.append_token(bytes, *text);
-  return bytes;
 }
 
 std::optional<TokenId> Tokenizer::token_id(std::string_view content) const {

@@ -40,9 +40,6 @@ class Tokenizer {
   // The token as the file writes it, "" if there is none.
   std::string token_text(TokenId id) const;
 
-  // The bytes that `id` stands for, not always whole characters; "" if there is none.
-  std::string token_bytes(TokenId id) const;
-
   // One step of decode(), before ill-formed bytes are replaced: appends what `id` adds to `bytes`.
   // `first` is true before the first token that counts, and false after it.
   void append_bytes(TokenId id, bool skip_special_tokens, bool& first, std::string& bytes) const;

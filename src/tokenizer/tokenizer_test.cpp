@@ -88,11 +88,8 @@ TEST(Tokenizer, DescribesItsTokens) {
       R"([{"id":256,"content":"<|a b|>","special":true},{"id":257,"content":"<t>"}])";
   const Tokenizer tokenizer = Tokenizer::from_json(file.text());
   EXPECT_EQ(tokenizer.token_text(' '), "\u0120");
-  EXPECT_EQ(tokenizer.token_bytes(' '), " ");
-  EXPECT_EQ(tokenizer.token_bytes(0xFF), "\xFF");
   EXPECT_EQ(tokenizer.token_text(256), "<|a b|>");
-  EXPECT_EQ(tokenizer.token_bytes(256), "<|a b|>");
-  EXPECT_EQ(tokenizer.token_text(-1) + tokenizer.token_text(258) + tokenizer.token_bytes(258), "");
+  EXPECT_EQ(tokenizer.token_text(-1) + tokenizer.token_text(258), "");
   EXPECT_EQ(tokenizer.token_id("<t>"), 257);
   EXPECT_EQ(tokenizer.token_id("\u0120"), ' ');
   EXPECT_EQ(tokenizer.token_id(" "), std::nullopt);
@@ -123,6 +120,11 @@ TEST(Tokenizer, RefusesFilesThatAreNoTokenizer) {
     EXPECT_THAT(refusal(file), HasSubstr("invalid_file: tokenizer: expected")) << file;
 }
 
+TEST(Tokenizer, ReadsFilesLargerThanOtherJson) {
+  const std::string file = TokenizerFile().text() + std::string(JsonLimits().max_bytes, ' ');
+  EXPECT_EQ(Tokenizer::from_json(file).vocab_size(), 256);
+}
+
 TEST(Tokenizer, RefusesPartsItDoesNotKnowByName) {
   TokenizerFile file;
   file.normalizer = R"({"type":"Lowercase"})";
@@ -132,7 +134,7 @@ TEST(Tokenizer, RefusesPartsItDoesNotKnowByName) {
   file.decoder = R"({"type":"Sequence","decoders":[{"type":"ByteFallback"}]})";
   EXPECT_THAT(refusal(file.text()), HasSubstr("a ByteLevel decoder, got \"Sequence\""));
   for (const char* name : {"unigram", "bytefallback", "punct", "wordpiece_lower"})
-    EXPECT_THAT(refusal(read_fixture(std::string("synthetic/") + name + ".json")),
+    EXPECT_THAT(refusal(fixture(std::string("tokenizer/synthetic/") + name + ".json")),
                 HasSubstr("unsupported: tokenizer: expected"))
         << name;
 }

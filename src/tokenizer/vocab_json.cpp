@@ -15,7 +15,8 @@
 namespace emlx {
 namespace {
 
-// What tokenizer.ggml.pre stands for.
+// What tokenizer.ggml.pre stands for. A missing one, or "default", says nothing: to guess would
+// give wrong ids without a word.
 struct Recipe {
   std::string_view name;
   bool nfc;
@@ -25,8 +26,6 @@ struct Recipe {
 };
 constexpr std::array kRecipes = {
     Recipe{"gpt-2", false, "", false, false, false},
-    Recipe{"default", false, "", false, false, false},
-    Recipe{"", false, "", false, false, false},
     Recipe{"smollm", false, "", true, false, false},
     Recipe{"qwen2", true, kQwen2Pattern, false, false, false},
     Recipe{"deepseek-r1-qwen", true, kQwen2Pattern, false, false, false},
@@ -43,7 +42,7 @@ const Recipe& recipe_for(const VocabData& vocab) {
                                    [&](const Recipe& known) { return known.name == vocab.pre; });
   if (recipe == kRecipes.end())
     fail(ErrorCode::Unsupported,
-         "tokenizer: expected a pre-tokenizer out of gpt-2, smollm, qwen2, llama-bpe, got {}",
+         "tokenizer: expected tokenizer.ggml.pre to be gpt-2, smollm, qwen2 or llama-bpe, got {}",
          quote(vocab.pre));
   return *recipe;
 }

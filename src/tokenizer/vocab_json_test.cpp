@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
+#include <vector>
 
 #include "base/utf8.h"
 #include "tokenizer/test_support.h"
@@ -12,6 +14,7 @@
 namespace emlx {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -92,6 +95,22 @@ TEST(TokenizerFromVocab, ThePreTokenizersNameDecidesHowTextIsCut) {
               ElementsAre("\u00C3", "\u00A9"));
   // Llama 3: BOS, and words of the vocabulary need no merges.
   EXPECT_THAT(split(Tokenizer::from_vocab(vocab("llama-bpe")), "ab"), ElementsAre("<|end|>", "ab"));
+}
+
+TEST(TokenizerFromVocab, KnowsEveryPreTokenizerByItsNames) {
+  const auto file = [](const char* pre) { return tokenizer_json_from_vocab(vocab(pre)); };
+  const std::vector<std::string> kinds = {file("gpt-2"), file("smollm"), file("qwen2"),
+                                          file("llama-bpe")};
+  EXPECT_EQ(std::set(kinds.begin(), kinds.end()).size(), kinds.size());
+  EXPECT_EQ(file("deepseek-r1-qwen"), file("qwen2"));
+  EXPECT_EQ(file("llama-v3"), file("llama-bpe"));
+  EXPECT_EQ(file("llama3"), file("llama-bpe"));
+}
+
+TEST(TokenizerFromVocab, DoesNotGuessThePreTokenizer) {
+  EXPECT_THAT(refusal(vocab("")), AllOf(HasSubstr("unsupported: tokenizer: expected "),
+                                        HasSubstr("tokenizer.ggml.pre"), HasSubstr("got \"\"")));
+  EXPECT_THAT(refusal(vocab("default")), HasSubstr("got \"default\""));
 }
 
 TEST(TokenizerFromVocab, AddsBosAndEosAsTheFileSays) {

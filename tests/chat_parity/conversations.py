@@ -89,5 +89,19 @@ def conversation(random):
             "tools": TOOLS[: random.randint(0, 2)],
             "template_kwargs": template_kwargs,
         },
-        "tokens": {"bos": random.choice(["", "<s>"]), "eos": random.choice(["", "<|im_end|>"])},
+        "tokenizer_config": {"bos_token": random.choice([None, "<s>"]), "eos_token": random.choice([None, "<|im_end|>"])},
     }
+
+
+def special_tokens():
+    """Requests whose template prints the special tokens that it is given."""
+    names = ["bos", "eos", "unk", "sep", "pad", "cls", "mask", "additional_special", "image", "add_bos"]
+    template = "|".join(f"{{{{ {name}_token }}}} {{{{ {name}_token is defined }}}}" for name in names)
+    added = {"__type": "AddedToken", "content": "<é>", "lstrip": True, "normalized": False, "rstrip": False, "single_word": False}
+    configs = [{}, {"pad_token": "", "additional_special_tokens": ["<a>"], "image_token": "<i>", "add_bos_token": True}]
+    for value in ("<x>", added, None):
+        configs.append({f"{name}_token": value for name in names[:7]})
+        configs += [{f"{name}_token": value} for name in names[:7]]
+    options = {"add_generation_prompt": False, "tools": [], "template_kwargs": {}}
+    messages = [{"role": "user", "content": ""}]
+    return [{"template": template, "messages": messages, "options": options, "tokenizer_config": config} for config in configs]

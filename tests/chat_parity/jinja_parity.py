@@ -6,12 +6,15 @@ usage: jinja_parity.py PROGRAM DATA_DIR REFERENCE_DIR
 PROGRAM: chat_render_lines. DATA_DIR: tests/data/chat. REFERENCE_DIR: holds qwen3/tokenizer_config.json.
 --write: writes DATA_DIR/snippets_expected.json, with which the unit tests do without Python.
 """
+import collections
 import copy
+import functools
 import json
 import pathlib
 import random
 import subprocess
 import sys
+import tempfile
 import warnings
 
 import conversations
@@ -21,12 +24,23 @@ import snippets
 try:
     import jinja2
     import mlx_lm.server
+    import tokenizers
+    import transformers
     from transformers.utils import chat_template_utils
 except ImportError as error:
-    sys.exit(f"expected jinja2, mlx_lm and transformers in {sys.executable}, got: {error}")
+    sys.exit(f"expected jinja2, mlx_lm, tokenizers and transformers in {sys.executable}, got: {error}")
 
 CONVERSATIONS = 300  # for each real template
 RANDOM_TEMPLATES = 2000
+
+
+@functools.cache
+def tokenizer_of(config):
+    """transformers' tokenizer with this tokenizer_config.json, and no vocabulary."""
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizers.Tokenizer(tokenizers.models.BPE()).save(str(pathlib.Path(folder, "tokenizer.json")))
+        pathlib.Path(folder, "tokenizer_config.json").write_text(config)
+        return transformers.PreTrainedTokenizerFast.from_pretrained(folder)
 
 
 def reference(request):
@@ -38,13 +52,13 @@ def reference(request):
             return {"text": compiled.render(**request["variables"])}
         messages = request["messages"]
         mlx_lm.server.process_message_content(messages)
-        tokens = {f"{name}_token": text for name, text in request["tokens"].items() if text}
+        special_tokens = tokenizer_of(json.dumps(request["tokenizer_config"])).special_tokens_map
         rendered, _ = chat_template_utils.render_jinja_template(
             conversations=[chat_template_utils._normalize_chat_messages(messages)],
             tools=request["options"]["tools"] or None,
             chat_template=request["template"],
             add_generation_prompt=request["options"]["add_generation_prompt"],
-            **tokens,
+            **special_tokens,
             **request["options"]["template_kwargs"],
         )
         return {"text": rendered[0]}
@@ -67,10 +81,12 @@ class Checker:
         return replies
 
     def compare(self, title, requests, agree):
-        """`agree(theirs, ours)` says whether a pair of results is as wanted."""
+        """`agree(theirs, ours)` says whether a pair of results is as wanted. Counts what ours are."""
         failed = 0
+        outcomes = collections.Counter()
         for request, ours in zip(requests, self.ours(requests)):
             theirs = reference(request)
+            outcomes["text" if same_text(theirs, ours) else ours.get("code", "another text")] += 1
             if agree(theirs, ours):
                 continue
             failed += 1
@@ -78,6 +94,7 @@ class Checker:
                 print(f"{title}: {json.dumps(request, ensure_ascii=False)}\n  expected {theirs}\n  got      {ours}")
         self.failures += failed
         print(f"{title}: {len(requests) - failed} of {len(requests)} agree")
+        return outcomes
 
 
 def same_text(theirs, ours):
@@ -152,12 +169,15 @@ def main():
     checker.compare("rendering errors", of(snippets.RENDER_ERRORS), both_fail)
     checker.compare("raise_exception", of(snippets.RAISED), same_message)
     checker.compare("unsupported", of(snippets.UNSUPPORTED + snippets.UNSUPPORTED_RENDER), refused)
+    checker.compare("special tokens", conversations.special_tokens(), same_text)
     for name, template in real.items():
         source = random.Random(name)
         requests = [{"template": template, **conversations.conversation(source)} for _ in range(CONVERSATIONS)]
         checker.compare(name, requests, same_text)
     source = random_templates.Source(random.Random("templates"))
-    checker.compare("random templates", of([source.template() for _ in range(RANDOM_TEMPLATES)]), same_or_refused)
+    outcomes = checker.compare("random templates", of([source.template() for _ in range(RANDOM_TEMPLATES)]), same_or_refused)
+    if outcomes["text"] < RANDOM_TEMPLATES // 4 or outcomes["unsupported"] > RANDOM_TEMPLATES // 20:
+        sys.exit(f"expected a quarter of the random templates to give equal texts and at most 5 % to be refused, got {outcomes}")
     if checker.failures:
         sys.exit(f"{checker.failures} templates differ")
 

@@ -1,5 +1,6 @@
 // Renders chat templates for jinja_parity.py: one JSON object a line in, one a line out.
-// In: {"template", "variables"}, or {"template", "messages", "options", "tokens"} for render_chat.
+// In: {"template", "variables"}, or {"template", "messages", "options", "tokenizer_config"} for
+// render_chat.
 // Out: {"text"}, or {"error", "code"}.
 #include <iostream>
 #include <string>
@@ -8,6 +9,7 @@
 #include "base/json.h"
 #include "chat/chat_template.h"
 #include "chat/prompt.h"
+#include "chat/template_source.h"
 
 namespace {
 
@@ -20,12 +22,11 @@ std::string render(const emlx::JsonObject& request) {
   if (const emlx::JsonValue* const variables = request.if_contains("variables"))
     return chat_template.render(variables->as_object());
   const emlx::JsonObject& options = request.at("options").as_object();
-  const emlx::JsonObject& tokens = request.at("tokens").as_object();
   return emlx::render_chat(
       chat_template, request.at("messages").as_array(),
       {options.at("add_generation_prompt").as_bool(), options.at("tools").as_array(),
        options.at("template_kwargs").as_object()},
-      {text(tokens.at("bos")), text(tokens.at("eos"))});
+      emlx::template_tokens_from_config(request.at("tokenizer_config")));
 }
 
 }  // namespace

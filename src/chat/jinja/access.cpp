@@ -98,9 +98,8 @@ Value item_at(Runtime& runtime, const Value& value, std::int64_t index) {
   if (index < 0) index += size;
   if (index < 0 || index >= size) return {};
   if (!value.is_string()) return value.items()[static_cast<std::size_t>(index)];
-  const std::string_view rest =
-      value.text().substr(byte_offset(value.text(), static_cast<std::size_t>(index)));
-  return Value::string(rest.substr(0, static_cast<std::size_t>(decode_utf8(rest).length)));
+  const std::size_t at = byte_offset(value.text(), static_cast<std::size_t>(index));
+  return Value::string(first_char(value.text().substr(at)));
 }
 
 bool is_hashable(const Value& value) {
@@ -218,6 +217,7 @@ AttributePath::AttributePath(Runtime& runtime, const Value& attribute) {
     parts_.push_back(attribute);
     return;
   }
+  runtime.walk(attribute.text());
   std::string_view rest = attribute.text();
   for (bool last = false; !last;) {
     const std::size_t dot = std::min(rest.find('.'), rest.size());

@@ -25,24 +25,17 @@ bool is_name_char(char c) {
 
 // Length of the white space at the start of `text`.
 std::size_t leading_space(std::string_view text) {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const DecodedChar decoded = decode_utf8(text.substr(at));
-    if (!is_space(decoded.code_point)) break;
-    at += static_cast<std::size_t>(decoded.length);
-  }
-  return at;
+  std::string_view rest = text;
+  while (!rest.empty() && is_space(decode_utf8(rest).code_point))
+    rest.remove_prefix(first_char(rest).size());
+  return text.size() - rest.size();
 }
 
 // `text` without the white space at its end.
 std::string_view without_trailing_space(std::string_view text) {
-  std::size_t end = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const DecodedChar decoded = decode_utf8(text.substr(at));
-    at += static_cast<std::size_t>(decoded.length);
-    if (!is_space(decoded.code_point)) end = at;
-  }
-  return text.substr(0, end);
+  while (!text.empty() && is_space(decode_utf8(last_char(text)).code_point))
+    text.remove_suffix(last_char(text).size());
+  return text;
 }
 
 // All line ends as \n, and none at the very end of the template.
@@ -303,7 +296,7 @@ class Lexer {
       unescape_number(out, text, c == 'x' ? 2 : c == 'u' ? 4 : 8, 16, true);
     } else if (c == 'N' || static_cast<unsigned char>(c) >= 0x80) {
       fail_at(ErrorCode::Unsupported, "expected another escape in a string, got \\{}",
-              text.substr(0, static_cast<std::size_t>(decode_utf8(text).length)));
+              first_char(text));
     } else {
       out += '\\';  // what Python does not know it leaves alone
     }
@@ -335,8 +328,7 @@ class Lexer {
       if (rest().starts_with(sign)) return take(TokenKind::Operator, 2);
     const char c = rest()[0];
     if (std::string_view("+-/*%~[](){}><=.:|,;").find(c) == npos)
-      fail_at(ErrorCode::InvalidFile, "expected an expression, got {}",
-              quote(rest().substr(0, static_cast<std::size_t>(decode_utf8(rest()).length))));
+      fail_at(ErrorCode::InvalidFile, "expected an expression, got {}", quote(first_char(rest())));
     if (c == '(' || c == '[' || c == '{') {
       brackets += c == '(' ? ')' : c == '[' ? ']' : '}';
     } else if (c == ')' || c == ']' || c == '}') {

@@ -26,18 +26,16 @@ std::string title_words(std::string_view text) {
     return kOpeners.find(rest[0]) != std::string_view::npos ||
            is_space(decode_utf8(rest).code_point);
   };
-  const auto width = [](std::string_view rest) {
-    return static_cast<std::size_t>(decode_utf8(rest).length);
-  };
   std::string out;
   while (!text.empty()) {
     std::size_t end = 0;
     if (separates(text)) {
-      end = width(text);
+      end = first_char(text).size();
       out += text.substr(0, end);
     } else {
-      while (end < text.size() && !separates(text.substr(end))) end += width(text.substr(end));
-      const std::size_t first = width(text);
+      while (end < text.size() && !separates(text.substr(end)))
+        end += first_char(text.substr(end)).size();
+      const std::size_t first = first_char(text).size();
       out += to_upper(text.substr(0, first));
       out += to_lower(text.substr(first, end - first));
     }
@@ -88,13 +86,15 @@ Value truncate(Runtime& runtime, const Value& value, const Arguments& arguments)
   const std::string_view end = text_argument(runtime, arguments[2], "...");
   const std::int64_t limit = integer_argument(runtime, arguments[0], 255);
   const std::int64_t leeway = integer_argument(runtime, or_missing(arguments[3]), 5);
-  const std::int64_t kept = limit - static_cast<std::int64_t>(character_count(end));
-  if (kept < 0 || leeway < 0)
+  runtime.read(end);
+  const auto end_size = static_cast<std::int64_t>(character_count(end));
+  if (limit < end_size || leeway < 0)
     runtime.fail("truncate: expected a length of at least that of {}, got {}", quote(end), limit);
   if (length(runtime, value) - leeway <= limit) return value;  // lists too
   if (!value.is_string()) runtime.fail("truncate: expected a str, got {}", type_name(value));
   const std::string_view text = value.text();
-  std::string_view start = text.substr(0, byte_offset(text, static_cast<std::size_t>(kept)));
+  std::string_view start =
+      text.substr(0, byte_offset(text, static_cast<std::size_t>(limit - end_size)));
   if (!flag_argument(arguments[1], false)) start = start.substr(0, start.rfind(' '));
   TextBuilder out(runtime);
   out << start << end;

@@ -13,22 +13,12 @@ namespace {
 
 constexpr auto npos = std::string_view::npos;
 
-std::string_view first_character(std::string_view text) {
-  return text.substr(0, static_cast<std::size_t>(decode_utf8(text).length));
-}
-
-std::string_view last_character(std::string_view text) {
-  std::size_t at = text.size() - 1;
-  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
-  return text.substr(at);
-}
-
 bool starts_with_space(std::string_view text) {
   return !text.empty() && is_space(decode_utf8(text).code_point);
 }
 
 bool ends_with_space(std::string_view text) {
-  return !text.empty() && is_space(decode_utf8(last_character(text)).code_point);
+  return !text.empty() && is_space(decode_utf8(last_char(text)).code_point);
 }
 
 std::string_view separator_text(Runtime& runtime, const Value& separator) {
@@ -46,13 +36,13 @@ std::vector<Value> split_words(Runtime& runtime, std::string_view rest, std::int
   runtime.walk(rest);
   ListBuilder words(runtime);
   const auto skip_space = [&rest] {
-    while (starts_with_space(rest)) rest.remove_prefix(first_character(rest).size());
+    while (starts_with_space(rest)) rest.remove_prefix(first_char(rest).size());
   };
   for (skip_space(); !rest.empty(); skip_space()) {
     std::size_t end = rest.size();
     if (limit < 0 || limit-- > 0)
       for (end = 0; end < rest.size() && !starts_with_space(rest.substr(end));)
-        end += first_character(rest.substr(end)).size();
+        end += first_char(rest.substr(end)).size();
     words.add(Value::string(rest.substr(0, end)));
     rest.remove_prefix(end);
   }
@@ -63,13 +53,13 @@ std::vector<Value> rsplit_words(Runtime& runtime, std::string_view rest, std::in
   runtime.walk(rest);
   ListBuilder words(runtime);
   const auto skip_space = [&rest] {
-    while (ends_with_space(rest)) rest.remove_suffix(last_character(rest).size());
+    while (ends_with_space(rest)) rest.remove_suffix(last_char(rest).size());
   };
   for (skip_space(); !rest.empty(); skip_space()) {
     std::size_t start = 0;
     if (limit < 0 || limit-- > 0)
       for (start = rest.size(); start > 0 && !ends_with_space(rest.substr(0, start));)
-        start -= last_character(rest.substr(0, start)).size();
+        start -= last_char(rest.substr(0, start)).size();
     words.add(Value::string(rest.substr(start)));
     rest = rest.substr(0, start);
   }
@@ -94,11 +84,9 @@ std::string_view strip_text(Runtime& runtime, std::string_view text, const Value
     return is_absent(chars) ? is_space(code_point) : set.find(code_point) != std::u32string::npos;
   };
   if (side != Side::Right)
-    while (!text.empty() && taken(first_character(text)))
-      text.remove_prefix(first_character(text).size());
+    while (!text.empty() && taken(first_char(text))) text.remove_prefix(first_char(text).size());
   if (side != Side::Left)
-    while (!text.empty() && taken(last_character(text)))
-      text.remove_suffix(last_character(text).size());
+    while (!text.empty() && taken(last_char(text))) text.remove_suffix(last_char(text).size());
   return text;
 }
 
@@ -108,7 +96,7 @@ std::vector<Value> split_text(Runtime& runtime, std::string_view text, const Val
   if (is_absent(separator)) return split_words(runtime, text, limit);
   const std::string_view mark = separator_text(runtime, separator);
   ListBuilder parts(runtime);
-  for (; limit != 0; --limit) {
+  for (; limit != 0; limit -= limit > 0 ? 1 : 0) {
     const std::size_t at = find_text(runtime, text, mark);
     if (at == npos) break;
     parts.add(Value::string(text.substr(0, at)));
@@ -124,7 +112,7 @@ std::vector<Value> rsplit_text(Runtime& runtime, std::string_view text, const Va
   if (is_absent(separator)) return rsplit_words(runtime, text, limit);
   const std::string_view mark = separator_text(runtime, separator);
   ListBuilder parts(runtime);
-  for (; limit != 0; --limit) {
+  for (; limit != 0; limit -= limit > 0 ? 1 : 0) {
     const std::size_t at = rfind_text(runtime, text, mark);
     if (at == npos) break;
     parts.add(Value::string(text.substr(at + mark.size())));
@@ -156,12 +144,12 @@ Value replace_text(Runtime& runtime, std::string_view text, std::string_view old
                    std::string_view replacement, std::int64_t limit) {
   runtime.read(text);
   TextBuilder out(runtime);
-  for (; limit != 0; --limit) {
+  for (; limit != 0; limit -= limit > 0 ? 1 : 0) {
     if (old.empty()) {  // between all characters, and at both ends
       out << replacement;
       if (text.empty()) return out.finish();
-      out << first_character(text);
-      text.remove_prefix(first_character(text).size());
+      out << first_char(text);
+      text.remove_prefix(first_char(text).size());
       runtime.step();
       continue;
     }
@@ -179,7 +167,7 @@ Value pad_text(Runtime& runtime, std::string_view text, std::int64_t width, std:
   if (character_count(fill) != 1)
     runtime.fail("expected one character to fill with, got {}", quote(fill));
   const auto size = static_cast<std::int64_t>(character_count(text));
-  const std::int64_t missing = std::max<std::int64_t>(width - size, 0);
+  const std::int64_t missing = width > size ? width - size : 0;
   std::int64_t before = 0;
   if (side == Side::Right) before = missing;
   if (side == Side::Both) before = missing / 2 + (missing & width & 1);
@@ -192,7 +180,7 @@ Value pad_text(Runtime& runtime, std::string_view text, std::int64_t width, std:
 
 bool is_lowercase_text(std::string_view text) {
   bool found = false;
-  for (; !text.empty(); text.remove_prefix(first_character(text).size())) {
+  for (; !text.empty(); text.remove_prefix(first_char(text).size())) {
     const char32_t character = decode_utf8(text).code_point;
     const bool lower = is_lowercase(character);
     if (!lower && is_cased(character)) return false;
@@ -203,7 +191,7 @@ bool is_lowercase_text(std::string_view text) {
 
 bool is_uppercase_text(std::string_view text) {
   bool found = false;
-  for (; !text.empty(); text.remove_prefix(first_character(text).size())) {
+  for (; !text.empty(); text.remove_prefix(first_char(text).size())) {
     const char32_t character = decode_utf8(text).code_point;
     const bool upper = is_uppercase(character);
     if (!upper && is_cased(character)) return false;

@@ -1,4 +1,4 @@
-#include "tokenizer/json_fields.h"
+#include "tokenizer/json_members.h"
 
 #include <cstdint>
 #include <limits>

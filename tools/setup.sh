@@ -17,6 +17,9 @@ quietly() {
   if ! "$@" >"$log" 2>&1; then
     tail -n 30 "$log" >&2
     say "failed: $* (whole log: .cache/last-step.log)"
+    if grep -qE 'Temporary failure|NewConnectionError|Could not resolve|ENOTFOUND' "$log"; then
+      say "is there a network? The first run fetches packages, MLX and a model; later ones need none"
+    fi
     exit 1
   fi
 }
@@ -42,14 +45,18 @@ drop_lock() {
   trap - EXIT
 }
 
+# What ./run needs; test_packages: what ./test needs besides.
 build_packages() {
   if [ "$(uname)" = Darwin ]; then
-    echo cmake ninja boost fmt cli11 googletest
+    echo cmake ninja boost fmt cli11
   else
     local boost=libboost-dev # Debian 12's default is 1.74, too old; it has 1.81 beside it
     grep -q 'VERSION_CODENAME=bookworm' /etc/os-release && boost=libboost1.81-dev
-    echo g++ cmake ninja-build python3 python3-pip $boost libfmt-dev libcli11-dev libgtest-dev libgmock-dev
+    echo g++ cmake ninja-build python3 python3-pip $boost libfmt-dev libcli11-dev
   fi
+}
+test_packages() {
+  if [ "$(uname)" = Darwin ]; then echo googletest; else echo libgtest-dev libgmock-dev python3-venv curl binutils; fi
 }
 
 # ensure_packages NAME...: installs what is missing with the system's package manager (apt as root or through sudo; brew).
@@ -71,7 +78,7 @@ ensure_packages() {
   local as_root=()
   if [ "$(id -u)" -ne 0 ]; then
     if ! sudo -n true 2>/dev/null && ! { [ -t 0 ] && command -v sudo >/dev/null; }; then
-      say "missing system packages; run: apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+      say "missing system packages; as root, run: apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
       exit 1
     fi
     as_root=(sudo)
@@ -123,8 +130,7 @@ PYTHON
 ensure_oracle() {
   local stamp=$cache/oracle/ready
   if [ -e "$stamp" ] && cmp -s "$stamp" "$root/tools/oracle-requirements.txt"; then return; fi
-  [ "$(uname)" = Darwin ] || ensure_packages python3-venv
-  say "installing the reference tools (mlx_lm, transformers; about 1 GB in .cache/oracle)"
+  say "installing the reference tools (mlx_lm, transformers; about 0.5 GB in .cache/oracle)"
   rm -rf "$cache/oracle"
   quietly python3 -m venv "$cache/oracle"
   quietly "$cache/oracle/bin/python" -m pip install --no-compile -r "$root/tools/oracle-requirements.txt"

@@ -2,6 +2,8 @@
 # clang-tidy over all of src/, with the compile commands of build/; arguments name single files instead.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+command -v clang-tidy-16 >/dev/null || { echo "tools/tidy.sh needs clang-tidy-16" >&2; exit 1; }
+[ -e build/compile_commands.json ] || { echo "tools/tidy.sh needs a build in build/ (./test makes one)" >&2; exit 1; }
 # The compile commands are GCC's: clang need not know all of its warnings. Tests may be slow where it reads better.
 tidy() {
   printf '%s\n' "$1"

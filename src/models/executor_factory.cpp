@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/quote.h"
+#include "models/cpu/cpu_executor.h"
 #ifdef EMLX_HAS_MLX
 #include "models/mlx/mlx_executor.h"
 #endif
@@ -21,7 +22,8 @@ struct Named {
   Choice choice;
 };
 
-constexpr Named<Backend> kBackends[] = {{"auto", Backend::Auto}, {"mlx", Backend::Mlx}};
+constexpr Named<Backend> kBackends[] = {
+    {"auto", Backend::Auto}, {"cpu", Backend::Cpu}, {"mlx", Backend::Mlx}};
 constexpr Named<ComputeDType> kDTypes[] = {{"auto", ComputeDType::Auto},
                                            {"float32", ComputeDType::Float32},
                                            {"bfloat16", ComputeDType::BFloat16},
@@ -38,6 +40,17 @@ Choice parse(const char* what, const std::string& name, const Named<Choice> (&ch
        quote(name));
 }
 
+// Auto: MLX where it has a GPU, or where it alone computes in the dtype asked for.
+Backend resolve(const ExecutorOptions& options) {
+  if (options.backend != Backend::Auto) return options.backend;
+#ifdef EMLX_HAS_MLX
+  const bool half =
+      options.dtype == ComputeDType::BFloat16 || options.dtype == ComputeDType::Float16;
+  if (half || mlx_has_gpu()) return Backend::Mlx;
+#endif
+  return Backend::Cpu;
+}
+
 }  // namespace
 
 Backend parse_backend(const std::string& name) {
@@ -48,16 +61,18 @@ ComputeDType parse_compute_dtype(const std::string& name) {
   return parse("dtype", name, kDTypes);
 }
 
-std::unique_ptr<Executor> make_executor([[maybe_unused]] const std::shared_ptr<const Model>& model,
+std::unique_ptr<Executor> make_executor(const std::shared_ptr<const Model>& model,
                                         const ExecutorOptions& options) {
-  switch (options.backend == Backend::Auto ? Backend::Mlx : options.backend) {
+  switch (resolve(options)) {
+    case Backend::Cpu:
+      return make_cpu_executor(model, options);
 #ifdef EMLX_HAS_MLX
     case Backend::Mlx:
       return make_mlx_executor(model, options);
 #endif
     default:
       fail(ErrorCode::Unsupported,
-           "this build cannot run models: it was made without MLX (configure with -DEMLX_MLX=ON)");
+           "this build has no MLX (configure with -DEMLX_MLX=ON, or choose the cpu backend)");
   }
 }
 

@@ -10,7 +10,7 @@
 
 namespace emlx {
 
-enum class Backend { Auto, Mlx };
+enum class Backend { Auto, Cpu, Mlx };
 enum class ComputeDType {
   Auto,
   Float32,
@@ -18,8 +18,8 @@ enum class ComputeDType {
   Float16
 };  // Auto: float32 on a CPU, else the model's own
 
-// "auto", "mlx" / "auto", "float32", "bfloat16", "float16"; Error(InvalidArgument) for anything
-// else, naming the choices.
+// "auto", "cpu", "mlx" / "auto", "float32", "bfloat16", "float16"; Error(InvalidArgument) for
+// anything else, naming the choices.
 Backend parse_backend(const std::string& name);
 ComputeDType parse_compute_dtype(const std::string& name);
 
@@ -28,6 +28,7 @@ struct ExecutorOptions {
   ComputeDType dtype = ComputeDType::Auto;
   int context = 0;  // positions a sequence may hold; 0: the model's own limit
   int threads = 0;  // CPU threads; 0: the backend's choice
+  int kv_bits = 0;  // CPU executor: 8, 16 or 32 bits a KV element; 0: 16
 };
 
 // Call on the thread that will use the executor, which may keep a share of `model`. Throws

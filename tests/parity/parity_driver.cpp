@@ -1,10 +1,10 @@
 // Runs the cases of a JSON request through the engine, for parity_test.py to compare with mlx_lm.
 //
 // parity_driver REQUEST: a file with {"model": PATH, "dtype": NAME, "logits": PATH, "cases":
-// [...]}. A case has a "prompt" (token ids) or a "chat" (one user message), and "forced" (ids to
-// emit in place of the sampled ones) or "max_tokens" (greedy). The logits of every step of every
-// case go to the "logits" file, raw float32 in order. Prints {"info", "cases": [{"prompt",
-// "tokens", "logprobs"}]}.
+// [...]}, optionally "backend" (default "mlx") and "kv_bits". A case has a "prompt" (token ids) or
+// a "chat" (one user message), and "forced" (ids to emit in place of the sampled ones) or
+// "max_tokens" (greedy). The logits of every step of every case go to the "logits" file, raw
+// float32 in order. Prints {"info", "cases": [{"prompt", "tokens", "logprobs"}]}.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -108,6 +108,11 @@ GenerationRequest to_request(const JsonObject& item, const TextModel& text) {
 JsonValue run(const JsonObject& request) {
   const std::string path(request.at("model").as_string());
   ExecutorOptions options;
+  options.backend = Backend::Mlx;
+  if (const JsonValue* backend = request.if_contains("backend"))
+    options.backend = parse_backend(std::string(backend->as_string()));
+  if (const JsonValue* bits = request.if_contains("kv_bits"))
+    options.kv_bits = bits->to_number<int>();
   options.dtype = parse_compute_dtype(std::string(request.at("dtype").as_string()));
   const TextModel text = open_text_model(path);
   JsonArray fed;  // the engine thread's while a request runs

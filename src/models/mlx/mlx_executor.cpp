@@ -281,4 +281,8 @@ std::unique_ptr<Executor> make_mlx_executor(const std::shared_ptr<const Model>& 
   return std::make_unique<MlxExecutor>(*model, options);
 }
 
+bool mlx_has_gpu() {
+  return mx::default_device() == mx::Device::gpu;
+}
+
 }  // namespace emlx

@@ -17,4 +17,7 @@ namespace emlx {
 std::unique_ptr<Executor> make_mlx_executor(const std::shared_ptr<const Model>& model,
                                             const ExecutorOptions& options);
 
+// Whether MLX computes on a GPU here (Metal or CUDA).
+bool mlx_has_gpu();
+
 }  // namespace emlx

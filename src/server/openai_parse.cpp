@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -16,18 +17,29 @@ namespace {
 
 // What clients may send in fields that are not built: values that ask for nothing.
 constexpr std::string_view kNeutralValues = R"({
-  "n": [1],
+  "n": [1], "best_of": [1], "n_predict": [-1], "use_beam_search": [false],
   "tools": [[]], "tool_choice": ["none", "auto"], "functions": [[]], "function_call": ["none", "auto"],
-  "response_format": [{"type": "text"}], "modalities": [["text"]], "audio": [],
-  "logprobs": [false], "top_logprobs": [0], "logit_bias": [{}],
-  "presence_penalty": [0, 0.0], "frequency_penalty": [0, 0.0], "repetition_penalty": [1, 1.0],
-  "repeat_penalty": [1, 1.0], "min_tokens": [0], "stop_token_ids": [[]],
-  "typical_p": [1, 1.0], "xtc_probability": [0, 0.0], "mirostat": [0], "dry_multiplier": [0, 0.0],
+  "response_format": [{"type": "text"}], "modalities": [["text"]], "audio": [], "verbosity": ["medium"],
+  "logprobs": [false], "top_logprobs": [0], "prompt_logprobs": [], "n_probs": [0],
+  "logit_bias": [{}], "bad_words": [[]], "allowed_token_ids": [],
+  "presence_penalty": [0], "frequency_penalty": [0], "repetition_penalty": [1], "repeat_penalty": [1],
+  "min_tokens": [0], "stop_token_ids": [[]], "include_stop_str_in_output": [false],
+  "typical_p": [1], "xtc_probability": [0], "mirostat": [0], "dry_multiplier": [0],
+  "dynatemp_range": [0], "top_n_sigma": [-1, 0], "samplers": [],
   "grammar": [""], "json_schema": [], "guided_json": [], "guided_regex": [], "guided_choice": [],
   "guided_grammar": [], "structured_outputs": [],
-  "continue_final_message": [false], "add_generation_prompt": [true], "adapters": [],
-  "web_search_options": []
+  "chat_template": [], "documents": [[]], "continue_final_message": [false],
+  "add_generation_prompt": [true], "add_special_tokens": [false], "truncate_prompt_tokens": [],
+  "echo": [false], "return_token_ids": [false], "return_tokens": [false],
+  "thinking": [], "thinking_token_budget": [], "reasoning_budget": [-1],
+  "adapters": [], "lora": [[]], "web_search_options": []
 })";
+
+// As JSON means it: 1 and 1.0 are the same number.
+bool same(const JsonValue& a, const JsonValue& b) {
+  if (a.is_number() && b.is_number()) return a.to_number<double>() == b.to_number<double>();
+  return a == b;
+}
 
 // A value in a message: short whatever the client sent.
 std::string describe(const JsonValue& value) {
@@ -114,7 +126,8 @@ void refuse_unbuilt(const Fields& fields) {
     const JsonValue* value = fields.find(name);
     if (value == nullptr) continue;
     const JsonArray& allowed = neutral.get_array();
-    if (std::find(allowed.begin(), allowed.end(), *value) != allowed.end()) continue;
+    const auto asks_for_nothing = [&](const JsonValue& each) { return same(each, *value); };
+    if (std::any_of(allowed.begin(), allowed.end(), asks_for_nothing)) continue;
     throw RequestError(
         ErrorCode::Unsupported, std::string(name),
         "not supported yet; leave it out" +
@@ -185,6 +198,10 @@ ChatOptions parse_chat_options(const Fields& fields) {
     options.template_kwargs = *kwargs;
   if (const auto thinking = fields.boolean("enable_thinking"))
     options.template_kwargs["enable_thinking"] = *thinking;
+  if (const auto effort = fields.string("reasoning_effort")) {
+    options.template_kwargs.emplace("reasoning_effort", *effort);
+    if (*effort == "none") options.template_kwargs.emplace("enable_thinking", false);
+  }
   return options;
 }
 
@@ -213,6 +230,7 @@ ChatRequest parse_chat_request(std::string_view body, const SamplingParams& defa
   generation.max_tokens = fields.count("max_tokens", 1);
   if (const auto newer = fields.count("max_completion_tokens", 1)) generation.max_tokens = newer;
   generation.stop = parse_stop(fields);
+  generation.skip_special_tokens = fields.boolean("skip_special_tokens").value_or(true);
   generation.ignore_eos = fields.boolean("ignore_eos").value_or(false);
   return request;
 }

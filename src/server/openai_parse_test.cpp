@@ -61,13 +61,14 @@ TEST(OpenAiParse, DefaultsAreTheServersAndWhatTheEngineHas) {
   EXPECT_TRUE(request.generation.stop.empty());
   EXPECT_TRUE(request.generation.prompt.empty());
   EXPECT_FALSE(request.generation.ignore_eos);
+  EXPECT_TRUE(request.generation.skip_special_tokens);
 }
 
 TEST(OpenAiParse, TakesEveryFieldItKnows) {
   const ChatRequest request =
       parse(R"("model":"m","stream":true,"stream_options":{"include_usage":true},"max_tokens":5,)"
             R"("temperature":1,"top_p":0.5,"top_k":3,"min_p":0.25,"seed":9,"stop":["a","b"],)"
-            R"("ignore_eos":true)");
+            R"("ignore_eos":true,"skip_special_tokens":false)");
   EXPECT_EQ(request.model, "m");
   EXPECT_TRUE(request.stream);
   EXPECT_TRUE(request.include_usage);
@@ -79,6 +80,7 @@ TEST(OpenAiParse, TakesEveryFieldItKnows) {
   EXPECT_EQ(request.generation.sampling.seed, 9U);
   EXPECT_EQ(request.generation.stop, (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(request.generation.ignore_eos);
+  EXPECT_FALSE(request.generation.skip_special_tokens);
 }
 
 TEST(OpenAiParse, NullIsTheSameAsAbsent) {
@@ -94,7 +96,7 @@ TEST(OpenAiParse, NullIsTheSameAsAbsent) {
 TEST(OpenAiParse, IgnoresFieldsThatDoNotChangeTheAnswer) {
   EXPECT_NO_THROW(
       parse(R"("user":"u","store":true,"metadata":{"a":"b"},"parallel_tool_calls":true,)"
-            R"("reasoning_effort":"low","service_tier":"auto","prediction":{"type":"content"},)"
+            R"("service_tier":"auto","prediction":{"type":"content"},)"
             R"("safety_identifier":"x","foo":[1,{"bar":null}])"));
 }
 
@@ -103,7 +105,17 @@ TEST(OpenAiParse, AcceptsUnbuiltFieldsThatAskForNothing) {
       parse(R"("n":1,"tools":[],"tool_choice":"auto","response_format":{"type":"text"},)"
             R"("logprobs":false,"top_logprobs":0,"logit_bias":{},"presence_penalty":0.0,)"
             R"("frequency_penalty":0,"repetition_penalty":1.0,"modalities":["text"])"));
-  EXPECT_NO_THROW(parse(R"("presence_penalty":-0.0,"tool_choice":"none")"));
+  EXPECT_NO_THROW(parse(R"("presence_penalty":-0.0,"tool_choice":"none","top_n_sigma":-1.0)"));
+  EXPECT_NO_THROW(
+      parse(R"("best_of":1,"echo":false,"return_token_ids":false,"bad_words":[],"documents":[],)"
+            R"("include_stop_str_in_output":false,"dynatemp_range":0.0,"top_n_sigma":0)"));
+}
+
+TEST(OpenAiParse, NeutralNumbersMayBeWrittenEitherWay) {
+  for (const char* field :
+       {R"("n":1.0)", R"("top_logprobs":0.0)", R"("min_tokens":0e0)", R"("mirostat":0.0)",
+        R"("repetition_penalty":1)", R"("repeat_penalty":1.0)", R"("typical_p":1)"})
+    EXPECT_NO_THROW(parse(field)) << field;
 }
 
 TEST(OpenAiParse, RefusesUnbuiltFieldsByName) {
@@ -127,7 +139,32 @@ TEST(OpenAiParse, RefusesUnbuiltFieldsByName) {
            {"audio", R"({"voice":"x"})"},
            {"guided_json", "{}"},
            {"min_tokens", "4"},
-           {"stop_token_ids", "[1]"}})
+           {"stop_token_ids", "[1]"},
+           {"n", "1.5"},
+           {"n", "true"},
+           {"best_of", "4"},
+           {"n_predict", "16"},
+           {"use_beam_search", "true"},
+           {"verbosity", R"("low")"},
+           {"prompt_logprobs", "1"},
+           {"n_probs", "2"},
+           {"bad_words", R"(["no"])"},
+           {"allowed_token_ids", "[1]"},
+           {"include_stop_str_in_output", "true"},
+           {"dynatemp_range", "0.5"},
+           {"top_n_sigma", "1.5"},
+           {"samplers", R"(["top_k"])"},
+           {"chat_template", R"("{{ messages }}")"},
+           {"documents", R"([{"text":"a"}])"},
+           {"truncate_prompt_tokens", "10"},
+           {"add_special_tokens", "true"},
+           {"echo", "true"},
+           {"return_token_ids", "true"},
+           {"return_tokens", "true"},
+           {"thinking", R"({"type":"disabled"})"},
+           {"thinking_token_budget", "100"},
+           {"reasoning_budget", "0"},
+           {"lora", R"([{"id":0}])"}})
     expect_refused("\"" + field + "\":" + value, field, "unsupported");
 }
 
@@ -146,6 +183,8 @@ TEST(OpenAiParse, RefusesValuesOfTheWrongTypeOrRange) {
            {"stop", {"5", "{}", "[1]", R"(["a",null])", "true"}},
            {"ignore_eos", {"0", R"("no")"}},
            {"enable_thinking", {"1"}},
+           {"reasoning_effort", {"1", "{}"}},
+           {"skip_special_tokens", {"0", R"("no")"}},
            {"chat_template_kwargs", {"[]", R"("x")"}}})
     for (const std::string& value : values) expect_refused("\"" + field + "\":" + value, field);
   expect_refused(R"("stream_options":{"include_usage":1})", "stream_options.include_usage");
@@ -203,6 +242,15 @@ TEST(OpenAiParse, TemplateArgumentsComeInEitherPlace) {
             (JsonObject{{"enable_thinking", false}, {"a", 1}}));
   EXPECT_EQ(parse(R"("enable_thinking":false)").chat.template_kwargs,
             (JsonObject{{"enable_thinking", false}}));
+}
+
+TEST(OpenAiParse, ReasoningEffortGoesToTheTemplateAndNoneMeansNoThinking) {
+  EXPECT_EQ(parse(R"("reasoning_effort":"low")").chat.template_kwargs,
+            (JsonObject{{"reasoning_effort", "low"}}));
+  EXPECT_EQ(parse(R"("reasoning_effort":"none")").chat.template_kwargs,
+            (JsonObject{{"reasoning_effort", "none"}, {"enable_thinking", false}}));
+  EXPECT_EQ(parse(R"("reasoning_effort":"none","enable_thinking":true)").chat.template_kwargs,
+            (JsonObject{{"reasoning_effort", "none"}, {"enable_thinking", true}}));
 }
 
 TEST(OpenAiParse, MessagesMustBeAFilledArray) {

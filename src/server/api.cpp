@@ -1,5 +1,6 @@
 #include "server/api.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <limits>
@@ -69,6 +70,31 @@ RequestError blame_messages(const Error& error) {
                       std::string(named ? message.substr(colon + 2) : message));
 }
 
+// Bytes of the longest token.
+std::size_t longest_token(const Tokenizer& tokenizer) {
+  std::size_t longest = 0;
+  bool first = false;
+  std::string bytes;
+  for (TokenId id = 0; id < tokenizer.vocab_size(); ++id) {
+    bytes.clear();
+    tokenizer.append_bytes(id, false, first, bytes);
+    longest = std::max(longest, bytes.size());
+  }
+  return longest;
+}
+
+// Bytes of text in a message's field: a string, or parts with a text each. What is neither counts
+// nothing.
+std::size_t text_size(const JsonValue& message, std::string_view field) {
+  const JsonValue* value = message.is_object() ? message.get_object().if_contains(field) : nullptr;
+  if (value == nullptr) return 0;
+  if (value->is_string()) return value->get_string().size();
+  std::size_t size = 0;
+  if (value->is_array())
+    for (const JsonValue& part : value->get_array()) size += text_size(part, "text");
+  return size;
+}
+
 HttpReply not_found(std::string message, std::string param, std::string code) {
   return error_reply(
       {404, std::move(message), "invalid_request_error", std::move(param), std::move(code)});
@@ -80,6 +106,8 @@ Api::Api(const TextModel& text, Engine& engine, const SamplingParams& sampling)
     : text_(text),
       engine_(engine),
       sampling_(sampling),
+      max_text_(static_cast<std::size_t>(engine.capacity().context) *
+                longest_token(*text.tokenizer)),
       started_(std::chrono::duration_cast<std::chrono::seconds>(
                    std::chrono::system_clock::now().time_since_epoch())
                    .count()) {}
@@ -135,10 +163,20 @@ void Api::check_model(std::string_view name) const {
                          quote(text_.model->name) + ", also called \"default\"");
 }
 
+// Spares us the work of rendering and encoding what is far too long; the engine counts the tokens.
+void Api::check_length(const JsonArray& messages) const {
+  std::size_t size = 0;
+  for (const JsonValue& message : messages) size += text_size(message, "content");
+  if (size > max_text_)
+    fail(ErrorCode::ContextLength, "the messages have {} bytes, but the context of {} holds {}",
+         size, engine_.capacity().context, max_text_);
+}
+
 std::unique_ptr<ChatCall> Api::chat(std::string_view body, std::size_t max_buffered,
                                     std::function<void()> notify) const {
   ChatRequest request = parse_chat_request(body, sampling_);
   check_model(request.model);
+  check_length(request.messages);
   try {
     request.generation.prompt = encode_chat(text_, request.messages, request.chat);
   } catch (const Error& error) {
@@ -147,9 +185,9 @@ std::unique_ptr<ChatCall> Api::chat(std::string_view body, std::size_t max_buffe
   }
   const auto mailbox = std::make_shared<EventMailbox>(
       request.stream ? max_buffered : std::numeric_limits<std::size_t>::max(), std::move(notify));
+  AnswerHead head = make_answer_head(text_.model->name, request.include_usage);
   const Cancellation cancellation = engine_.submit(std::move(request.generation), mailbox);
-  return std::make_unique<ChatCall>(make_answer_head(text_.model->name, request.include_usage),
-                                    request.stream, mailbox, cancellation);
+  return std::make_unique<ChatCall>(std::move(head), request.stream, mailbox, cancellation);
 }
 
 }  // namespace emlx

@@ -38,10 +38,12 @@ class Api {
   HttpReply models() const;
   HttpReply model(std::string_view id) const;
   void check_model(std::string_view name) const;
+  void check_length(const JsonArray& messages) const;
 
   const TextModel& text_;
   Engine& engine_;
   const SamplingParams sampling_;
+  const std::size_t max_text_;  // bytes; no prompt with more fits the context
   const std::int64_t started_;  // Unix time
 };
 

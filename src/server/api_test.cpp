@@ -166,5 +166,24 @@ TEST_F(ApiTest, APromptBeyondTheContextNamesBothNumbers) {
   EXPECT_EQ(answer.at("usage").at("completion_tokens").as_int64(), 10);
 }
 
+TEST_F(ApiTest, TextBeyondWhatTheContextHoldsIsRefusedUnrendered) {
+  const auto body = [](const std::string& content) {  // the template raises
+    return R"({"messages":[{"role":"user","content":"raise"},{"role":"user","content":)" + content +
+           "}]}";
+  };
+  const auto text = [](std::size_t length) { return "\"" + std::string(length, 'p') + "\""; };
+  constexpr std::size_t kMost = std::size_t{64} * 8 - 5;  // </think> is the longest token
+  for (const std::string& content :
+       {text(kMost + 1),
+        R"([{"type":"text","text":"p"},{"type":"text","text":)" + text(kMost) + "}]"}) {
+    const JsonObject error = error_of_chat(body(content), 400);
+    EXPECT_EQ(error.at("code").as_string(), "context_length_exceeded");
+    EXPECT_EQ(error.at("param").as_string(), "messages");
+    EXPECT_THAT(std::string(error.at("message").as_string()), HasSubstr("513 bytes"));
+  }
+  EXPECT_THAT(std::string(error_of_chat(body(text(kMost)), 400).at("message").as_string()),
+              HasSubstr("roles must alternate"));
+}
+
 }  // namespace
 }  // namespace emlx

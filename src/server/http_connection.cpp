@@ -38,7 +38,7 @@ using Milliseconds = std::chrono::milliseconds;
 // co_await gives (error_code, ...) instead of throwing.
 constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 
-constexpr std::size_t kMaxPipelined = 64 * 1024;  // bytes taken from a client that waits
+constexpr std::size_t kMaxPipelined = 64 * 1024;  // bytes a client may send ahead
 constexpr Milliseconds kLinger{1'000};
 
 // What an ill-formed request deserves; nothing if there is nobody to tell.
@@ -62,8 +62,9 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   Connection(asio::ip::tcp::socket socket, const ServerOptions& options, const Api& api)
       : options_(options), api_(api), stream_(std::move(socket)), wakeup_(stream_.get_executor()) {}
 
-  void start(std::function<void()> closed) override {
+  void start(std::function<void()> closed, std::optional<ApiError> refusal) override {
     closed_ = std::move(closed);
+    refusal_ = std::move(refusal);
     asio::co_spawn(
         stream_.get_executor(), [self = shared_from_this()] { return self->run(); },
         asio::detached);
@@ -110,6 +111,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   const ServerOptions& options_;
   const Api& api_;
   std::function<void()> closed_;
+  std::optional<ApiError> refusal_;
 
   // Only on the strand.
   beast::tcp_stream stream_;
@@ -123,7 +125,8 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
 
 asio::awaitable<void> Connection::run() {
   try {
-    bool more = true;
+    bool more = !refusal_;
+    if (refusal_) co_await send(error_reply(*refusal_), Request(), false);
     while (more && !stopping_) {
       http::request_parser<http::string_body> parser;
       parser.header_limit(options_.max_header);
@@ -322,10 +325,11 @@ void Connection::watch_peer() {
                                 const std::size_t size = self->stream_.socket().read_some(
                                     self->buffer_.prepare(4096), read_error);
                                 self->buffer_.commit(size);
-                                if (read_error && read_error != asio::error::would_block) {
+                                if ((read_error && read_error != asio::error::would_block) ||
+                                    self->buffer_.size() > kMaxPipelined) {
                                   self->peer_gone_ = true;
                                   self->wakeup_.cancel();
-                                } else if (self->buffer_.size() < kMaxPipelined) {
+                                } else {
                                   self->watch_peer();
                                 }
                               });

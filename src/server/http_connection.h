@@ -4,20 +4,28 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "server/api.h"
+#include "server/api_error.h"
 #include "server/http_server.h"
 
 namespace emlx {
 
 // Thread-safe.
+//
+// A client that ends its side of the connection while its answer is generated counts as gone, as
+// with nginx, Go and hyper: the request is cancelled. A close and a half-close look the same from
+// here, and clients leave often and half-close hardly ever. What needs no generation is answered
+// all the same. A client that sends more than 64 KiB ahead counts as gone too: its end could not be
+// seen behind all that.
 class HttpConnection {
  public:
   virtual ~HttpConnection() = default;
 
   // Starts serving; `closed` is called once, on a network thread, when the client is done with or
-  // lost.
-  virtual void start(std::function<void()> closed) = 0;
+  // lost. A `refusal` is all that the client gets, whatever it asks for.
+  virtual void start(std::function<void()> closed, std::optional<ApiError> refusal) = 0;
 
   // Ends politely: a running answer is cancelled and says so; an idle connection closes.
   virtual void shut_down() = 0;

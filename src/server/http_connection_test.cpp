@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -118,6 +120,18 @@ TEST_F(HttpConnectionTest, SaysContinueToThoseWhoAsk) {
   EXPECT_EQ(client.reply().status, 200);
 }
 
+TEST_F(HttpConnectionTest, AHalfClosedClientGetsWhatNeedsNoGeneration) {
+  start();
+  for (const auto& [method, target, status] :
+       {std::tuple("GET", "/health", 200), std::tuple("POST", kChat, 400)}) {
+    TestClient client(port());
+    client.request(method, target, "{");
+    client.half_close();
+    EXPECT_EQ(client.reply().status, status);
+    EXPECT_TRUE(client.at_end());
+  }
+}
+
 TEST_F(HttpConnectionTest, HeadHasTheLengthButNoBody) {
   start();
   TestClient client(port());
@@ -209,7 +223,12 @@ TEST_F(HttpConnectionTest, MoreConnectionsThanAllowedAreTurnedAway) {
     client->request("GET", "/health");
     EXPECT_EQ(client->reply().status, 200);
   }
-  EXPECT_EQ(TestClient(port()).reply().status, 503);
+  TestClient third(port());
+  third.request("POST", kChat, std::string(2'000'000, 'x'));  // not read, and yet answered
+  const TestReply refused = third.reply();
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.headers.at("connection"), "close");
+  EXPECT_EQ(parse_json(refused.body, "reply").at("error").at("code").as_string(), "server_busy");
   first.reset();
   int status = 0;
   for (int i = 0; i < 400 && status != 200; ++i) {
@@ -222,6 +241,17 @@ TEST_F(HttpConnectionTest, MoreConnectionsThanAllowedAreTurnedAway) {
     std::this_thread::sleep_for(milliseconds(5));
   }
   EXPECT_EQ(status, 200);
+}
+
+TEST_F(HttpConnectionTest, ThoseTurnedAwayAreBoundedToo) {
+  options_.max_connections = 2;
+  start();
+  std::vector<std::unique_ptr<TestClient>> clients;
+  for (int i = 0; i < 8; ++i) clients.push_back(std::make_unique<TestClient>(port()));
+  int told = 0, dropped = 0;
+  for (std::size_t i = 2; i < clients.size(); ++i) (clients[i]->at_end() ? dropped : told) += 1;
+  EXPECT_EQ(told, 2);
+  EXPECT_EQ(dropped, 4);
 }
 
 TEST_F(HttpConnectionTest, ClientsThatVanishLeaveNothingBehind) {
@@ -275,6 +305,23 @@ TEST_F(HttpConnectionTest, AllowedPagesSeeEveryReply) {
     EXPECT_EQ(reply.headers.at("access-control-allow-origin"), "http://page") << fields;
     EXPECT_EQ(reply.headers.at("vary"), "Origin");
   }
+}
+
+TEST_F(HttpConnectionTest, ListensOnEveryAddressOfItsName) {
+  options_.host = "localhost";
+  start();
+  boost::asio::io_context io;
+  using boost::asio::ip::tcp;
+  int tried = 0;
+  for (const tcp::endpoint endpoint : tcp::resolver(io).resolve("localhost", "0")) {
+    boost::system::error_code missing, error;
+    tcp::socket socket(io, endpoint.protocol());
+    if (socket.bind(endpoint, missing)) continue;  // the name has it, this machine does not
+    socket.connect({endpoint.address(), port()}, error);
+    EXPECT_FALSE(error) << endpoint;
+    ++tried;
+  }
+  EXPECT_GT(tried, 0);
 }
 
 TEST_F(HttpConnectionTest, AnAddressInUseIsAnError) {

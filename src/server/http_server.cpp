@@ -1,5 +1,7 @@
 #include "server/http_server.h"
 
+#include <fmt/format.h>
+
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -11,9 +13,10 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -35,6 +38,12 @@ namespace {
 constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
+// An address this machine does not have: names may come with an IPv6 one where there is no IPv6.
+bool is_missing(const error_code& error) {
+  return error == asio::error::address_family_not_supported ||
+         error == boost::system::errc::address_not_available;
+}
+
 }  // namespace
 
 struct HttpServer::Impl {
@@ -43,21 +52,22 @@ struct HttpServer::Impl {
 
   void listen();
   void run() noexcept;
-  asio::awaitable<void> accept();
+  asio::awaitable<void> accept(tcp::acceptor& acceptor);
   void admit(tcp::socket socket);
 
   const ServerOptions options;
   const Api api;
   asio::io_context io;
-  tcp::acceptor acceptor{asio::make_strand(io)};
+  std::vector<tcp::acceptor> acceptors;  // one an address, all of the same port
   std::uint16_t port = 0;
 
   std::mutex mutex;
   std::condition_variable one_closed;
   std::unordered_map<std::uint64_t, std::shared_ptr<HttpConnection>>
-      connections;            // guarded by mutex
-  std::uint64_t next_id = 0;  // guarded by mutex
-  bool stopping = false;      // guarded by mutex
+      connections;              // guarded by mutex
+  std::size_t turned_away = 0;  // of those, sockets that are only told so; guarded by mutex
+  std::uint64_t next_id = 0;    // guarded by mutex
+  bool stopping = false;        // guarded by mutex
 
   std::vector<std::thread> threads;
 };
@@ -65,9 +75,10 @@ struct HttpServer::Impl {
 HttpServer::HttpServer(const TextModel& text, Engine& engine, const ServerOptions& options)
     : impl_(std::make_unique<Impl>(text, engine, options)) {
   impl_->listen();
-  asio::co_spawn(
-      impl_->acceptor.get_executor(), [impl = impl_.get()] { return impl->accept(); },
-      asio::detached);
+  for (tcp::acceptor& acceptor : impl_->acceptors)
+    asio::co_spawn(
+        acceptor.get_executor(), [impl = impl_.get(), &acceptor] { return impl->accept(acceptor); },
+        asio::detached);
   for (int i = 0; i < options.threads; ++i)
     impl_->threads.emplace_back([impl = impl_.get()] { impl->run(); });
 }
@@ -81,10 +92,11 @@ std::uint16_t HttpServer::port() const noexcept {
 }
 
 void HttpServer::stop() {
-  asio::post(impl_->acceptor.get_executor(), [impl = impl_.get()] {
-    error_code ignored;
-    impl->acceptor.close(ignored);
-  });
+  for (tcp::acceptor& acceptor : impl_->acceptors)
+    asio::post(acceptor.get_executor(), [&acceptor] {
+      error_code ignored;
+      acceptor.close(ignored);
+    });
   {
     std::unique_lock lock(impl_->mutex);
     impl_->stopping = true;
@@ -99,15 +111,20 @@ void HttpServer::stop() {
 
 void HttpServer::Impl::listen() {
   try {
-    tcp::resolver resolver(io);
-    const tcp::endpoint endpoint =
-        *resolver.resolve(options.host, std::to_string(options.port), tcp::resolver::passive)
-             .begin();
-    acceptor.open(endpoint.protocol());
-    acceptor.set_option(tcp::acceptor::reuse_address(true));
-    acceptor.bind(endpoint);
-    acceptor.listen();
-    port = acceptor.local_endpoint().port();
+    const auto resolved = tcp::resolver(io).resolve(options.host, std::to_string(options.port),
+                                                    tcp::resolver::passive);
+    port = options.port;
+    error_code missing;
+    for (tcp::endpoint endpoint : std::set<tcp::endpoint>(resolved.begin(), resolved.end())) {
+      endpoint.port(port);
+      try {
+        port = acceptors.emplace_back(asio::make_strand(io), endpoint).local_endpoint().port();
+      } catch (const boost::system::system_error& error) {
+        if (!is_missing(error.code())) throw;
+        missing = error.code();
+      }
+    }
+    if (acceptors.empty()) throw boost::system::system_error(missing);
   } catch (const boost::system::system_error& error) {
     fail(ErrorCode::InvalidArgument, "cannot listen on {}:{}: {}", options.host, options.port,
          error.code().message());
@@ -125,17 +142,22 @@ void HttpServer::Impl::run() noexcept {
   }
 }
 
-asio::awaitable<void> HttpServer::Impl::accept() {
+asio::awaitable<void> HttpServer::Impl::accept(tcp::acceptor& acceptor) {
   asio::steady_timer pause(acceptor.get_executor());
   while (acceptor.is_open()) {
-    auto [error, socket] =
-        co_await acceptor.async_accept(asio::any_io_executor(asio::make_strand(io)), kTuple);
-    if (!error) {
-      admit(std::move(socket));
-    } else if (acceptor.is_open()) {  // out of descriptors, perhaps: not at once again
-      pause.expires_after(kAcceptPause);
-      co_await pause.async_wait(kTuple);
+    try {
+      auto [error, socket] =
+          co_await acceptor.async_accept(asio::any_io_executor(asio::make_strand(io)), kTuple);
+      if (!error) {
+        admit(std::move(socket));
+        continue;
+      }
+    } catch (const std::exception& error) {
+      log(LogLevel::Error, "lost a new connection: {}", error.what());
     }
+    if (!acceptor.is_open()) break;
+    pause.expires_after(kAcceptPause);  // out of descriptors, perhaps: not at once again
+    co_await pause.async_wait(kTuple);
   }
 }
 
@@ -145,24 +167,30 @@ void HttpServer::Impl::admit(tcp::socket socket) {
   socket.set_option(tcp::no_delay(true), error);  // each token goes out at once
   std::uint64_t id = 0;
   std::shared_ptr<HttpConnection> connection;
+  bool full = false;
   {
     const std::scoped_lock lock(mutex);
     if (stopping) return;
-    if (connections.size() >= static_cast<std::size_t>(options.max_connections)) {
-      constexpr std::string_view kFull =
-          "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-      socket.write_some(asio::buffer(kFull.data(), kFull.size()), error);  // does not block
-      return;
-    }
+    const auto most = static_cast<std::size_t>(options.max_connections);
+    full = connections.size() - turned_away >= most;
+    if (full && turned_away >= most) return;  // not even told why
     id = next_id++;
     connection = make_connection(std::move(socket), options, api);
     connections.emplace(id, connection);
+    if (full) ++turned_away;
   }
-  connection->start([this, id] {
-    const std::scoped_lock lock(mutex);
-    connections.erase(id);
-    one_closed.notify_all();
-  });
+  std::optional<ApiError> refusal;
+  if (full)
+    refusal = ApiError{503, fmt::format("all {} connections are taken", options.max_connections),
+                       "server_error", "", "server_busy"};
+  connection->start(
+      [this, id, full] {
+        const std::scoped_lock lock(mutex);
+        connections.erase(id);
+        if (full) --turned_away;
+        one_closed.notify_all();
+      },
+      std::move(refusal));
 }
 
 }  // namespace emlx

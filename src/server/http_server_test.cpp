@@ -297,6 +297,27 @@ TEST_F(HttpServerTest, LeavingCancelsWhateverTheRequestIsDoing) {
   expect_healthy();
 }
 
+TEST_F(HttpServerTest, AHalfCloseCancelsAndSoDoesSendingTooFarAhead) {
+  start_endless();
+  for (const bool half_close : {false, true})
+    for (const char* fields : {R"("stream":true)", ""}) {
+      const std::size_t before = service_->probe->seen().size();
+      TestClient client(server_->port());
+      client.request("POST", kChat, chat_body(fields));
+      while (service_->engine.status().active == 0) std::this_thread::yield();
+      if (half_close) {
+        client.half_close();
+      } else {
+        client.send(std::string(64 * 1024, 'x'));
+        std::this_thread::sleep_for(milliseconds(50));
+        EXPECT_EQ(service_->engine.status().active, 1);  // so far it is patient
+        client.send(std::string(16 * 1024, 'x'));
+      }
+      EXPECT_TRUE(service_->idle());
+      EXPECT_LT(service_->probe->seen().size() - before, 90'000U);  // not by itself
+    }
+}
+
 TEST_F(HttpServerTest, AReaderThatFallsBehindLosesItsStreamOnly) {
   options_.max_buffered = 10'000;
   start_endless();

@@ -120,6 +120,8 @@ class TestClient {
     return !buffer_.empty() || ::poll(&descriptor, 1, milliseconds) > 0;
   }
 
+  void half_close() { ::shutdown(socket_, SHUT_WR); }  // it can still read
+
   void reset() {  // closes with RST instead of FIN
     const linger now{1, 0};
     ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &now, sizeof now);

@@ -214,8 +214,8 @@ void Engine::Impl::release(SequenceId sequence) {
   for (; in_flight > 0; --in_flight) {
     try {
       executor->collect();
-    } catch (const std::exception& error) {  // of a step past the end of the text
-      log(LogLevel::Debug, "a surplus step failed: {}", error.what());
+    } catch (...) {  // of a step past the end of the text
+      log(LogLevel::Debug, "a surplus step failed: {}", to_error(std::current_exception()).what());
     }
   }
   try {

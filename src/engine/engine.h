@@ -34,16 +34,18 @@ class Engine {
   // factory throws comes out here. `eos`: token ids that end a text.
   Engine(std::shared_ptr<const Tokenizer> tokenizer, std::vector<TokenId> eos,
          ExecutorFactory make_executor, const EngineOptions& options = {});
-  // Cancels every request (their listeners hear Cancelled) and joins the thread.
+  // Cancels every request (their listeners hear Cancelled) and joins the thread, which first ends
+  // the steps in progress, see submit().
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   // Queues a request. Cancelling the returned flag ends it wherever it is: queued, in prefill or in
-  // decode; the listener then hears on_finish(Cancelled). Throws Error: ContextLength if the prompt
-  // leaves no room for one token, InvalidArgument for an empty prompt, a token outside the
-  // vocabulary or bad parameters (naming the field), Busy if the queue is full, Internal if the
-  // engine thread is dead.
+  // decode; the listener then hears on_finish(Cancelled), once the steps in progress are done: a
+  // token or two, or one chunk of the prompt, up to capacity().step_tokens tokens, which take
+  // minutes on a slow executor. Throws Error: ContextLength if the prompt leaves no room for one
+  // token, InvalidArgument for an empty prompt, a token outside the vocabulary or bad parameters
+  // (naming the field), Busy if the queue is full, Internal if the engine thread is dead.
   Cancellation submit(GenerationRequest request, std::shared_ptr<GenerationListener> listener);
 
   EngineStatus status() const;

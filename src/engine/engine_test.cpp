@@ -501,7 +501,9 @@ TEST_F(EngineTest, AFailingSurplusStepHurtsNobody) {
   start(script("ab"));
   probe_->collect = [](int n) {
     if (n == 4) throw std::runtime_error("past the end");
+    if (n == 8) throw 42;  // whatever is thrown
   };
+  EXPECT_EQ(run(prompt("p"))->text, "ab");
   EXPECT_EQ(run(prompt("p"))->text, "ab");
   expect_serves("ab");
 }

@@ -15,16 +15,13 @@ constexpr const char* kHelp =
     "/reset  forget the conversation\n/help   this list\n/exit   leave (or Ctrl-D); Ctrl-C stops "
     "an answer\n";
 
-// One line of input; false at its end (or Ctrl-C).
+// One line of input; false at its end (or Ctrl-C). Earlier interrupts are not the next turn's.
 bool read_line(std::string& line) {
+  take_interrupt();
   print_error(bold("> "));
-  return static_cast<bool>(std::getline(std::cin, line));
-}
-
-JsonArray opening(const std::string& system) {
-  JsonArray messages;
-  if (!system.empty()) messages.push_back(JsonObject{{"role", "system"}, {"content", system}});
-  return messages;
+  if (!std::getline(std::cin, line)) return false;
+  take_interrupt();
+  return true;
 }
 
 }  // namespace
@@ -53,7 +50,6 @@ int run_chat(const ChatFlags& flags) {
       GenerationRequest request =
           make_request(encode_chat(session.text, messages, ChatOptions{}), flags.sampling);
       const Generated result = generate(*session.engine, std::move(request), true);
-      take_interrupt();
       print("\n");
       print_error(dim(timing_line(result)) + "\n");
       messages.push_back(JsonObject{{"role", "assistant"}, {"content", result.text}});

@@ -1,6 +1,6 @@
 // The program's commands: what main.cpp parses into, and the functions it calls. Each returns the
-// exit code (0, or 130 after an interrupt) and throws Error, which main turns into one line and
-// exit code 1.
+// exit code (0; 130 from an interrupted generate) and throws Error, which main turns into one line
+// and exit code 1.
 #pragma once
 
 #include <cstdint>
@@ -55,6 +55,7 @@ struct ServeFlags {
   std::string host = "127.0.0.1";
   int port = 8080;
   std::string allow_origin;  // CORS; empty: none
+  SamplingParams sampling;   // for what a request leaves out
 };
 
 struct TokenizeFlags {

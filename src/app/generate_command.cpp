@@ -26,6 +26,7 @@ JsonArray to_array(const std::vector<TokenId>& ids) {
 void print_json(const Session& session, const std::vector<TokenId>& prompt,
                 const Generated& result) {
   const ExecutorInfo& info = session.engine->info();
+  const FinishEvent& end = result.finish;
   const JsonObject object{
       {"model", session.text.model->name},
       {"backend", info.backend},
@@ -35,9 +36,14 @@ void print_json(const Session& session, const std::vector<TokenId>& prompt,
       {"prompt_ids", to_array(prompt)},
       {"output_ids", to_array(result.ids)},
       {"text", result.text},
-      {"finish_reason", finish_name(result.finish.reason)},
+      {"finish_reason", finish_name(end.reason)},
       // Of the float32 logits each output id was chosen from, little-endian.
       {"logits_sha256", JsonArray(result.logits_sha256.begin(), result.logits_sha256.end())},
+      {"timings", JsonObject{{"first_token_seconds", result.first_token.count()},
+                             {"prefill_seconds", end.prefill.count()},
+                             {"decode_seconds", end.decode.count()},
+                             {"prefill_tokens_per_second", prefill_rate(end)},
+                             {"decode_tokens_per_second", decode_rate(end)}}},
   };
   print(to_json(object, JsonStyle::Python) + "\n");
 }

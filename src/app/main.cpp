@@ -1,5 +1,6 @@
 // engine-mlx: parses the command line and runs one command. Exit codes: 0; 1 for an error, said in
-// one line; 2 for wrong usage; 130 after an interrupt.
+// one line; 2 for wrong usage; 130 after an interrupt, but serve, and chat at its prompt, take the
+// first one as the way to end, with 0.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -34,6 +35,17 @@ CLI::Validator between(Number low, Number high) {
       "");
 }
 
+// Accepts texts of `low` to `high` bytes.
+CLI::Validator sized(std::size_t low, std::size_t high) {
+  return CLI::Validator(
+      [low, high](const std::string& text) {
+        const bool good = text.size() >= low && text.size() <= high;
+        return good ? std::string()
+                    : fmt::format("expected {} to {} bytes, got {}", low, high, text.size());
+      },
+      "");
+}
+
 CLI::Validator one_of(std::vector<std::string> choices) {
   return CLI::IsMember(std::move(choices)).description("");
 }
@@ -62,12 +74,7 @@ void add_model_flags(CLI::App* command, ModelFlags& flags) {
       ->type_name("N");
 }
 
-void add_sampling_flags(CLI::App* command, SamplingFlags& flags) {
-  SamplingParams& params = flags.params;
-  command->add_option("-n,--max-tokens", flags.max_tokens, "tokens to answer with at most")
-      ->check(between(1, 1 << 24))
-      ->type_name("N")
-      ->capture_default_str();
+void add_filter_flags(CLI::App* command, SamplingParams& params) {
   command
       ->add_option("-t,--temp", params.temperature,
                    "temperature; 0, the default, always takes the likeliest token")
@@ -84,11 +91,22 @@ void add_sampling_flags(CLI::App* command, SamplingFlags& flags) {
   command->add_option("--top-k", params.top_k, "keep the k likeliest tokens")
       ->check(between(0, 1 << 30))
       ->type_name("K");
-  command->add_option("--seed", params.seed, "same seed, same text (default: a new one each time)")
+}
+
+void add_sampling_flags(CLI::App* command, SamplingFlags& flags) {
+  command->add_option("-n,--max-tokens", flags.max_tokens, "tokens to answer with at most")
+      ->check(between(1, 1 << 24))
+      ->type_name("N")
+      ->capture_default_str();
+  add_filter_flags(command, flags.params);
+  command
+      ->add_option("--seed", flags.params.seed,
+                   "same seed, same text (default: a new one each time)")
       ->check(between<std::int64_t>(0, std::numeric_limits<std::int64_t>::max()))
       ->type_name("N");
   command->add_option("--stop", flags.stop, "end the answer before this text (may be repeated)")
       ->allow_extra_args(false)
+      ->check(sized(1, kMaxStopBytes))
       ->type_name("TEXT");
 }
 
@@ -128,8 +146,9 @@ struct Program {
     generate_command->add_option("--system", generate.system, "system message");
     generate_command->add_flag("--raw", generate.raw,
                                "take the prompt as it is, without the chat template");
-    generate_command->add_flag("--json", generate.json,
-                               "print ids, text, finish reason and a hash of each step's logits");
+    generate_command->add_flag(
+        "--json", generate.json,
+        "print ids, text, finish reason, a hash of each step's logits, and timings");
     add_sampling_flags(generate_command, generate.sampling);
     add_model_flags(generate_command, generate.model);
 
@@ -141,13 +160,17 @@ struct Program {
 
   void add_other_commands() {
     serve_command = app.add_subcommand("serve", "OpenAI-compatible HTTP server");
-    serve_command->add_option("--host", serve.host, "address to listen on")->capture_default_str();
+    serve_command->add_option("--host", serve.host, "name or address to listen on")
+        ->check(sized(1, 255))
+        ->capture_default_str();
     serve_command->add_option("--port", serve.port, "port to listen on; 0: any free one")
         ->check(between(0, 65535))
         ->type_name("N")
         ->capture_default_str();
     serve_command->add_option("--allow-origin", serve.allow_origin,
                               "let web pages of this origin call (\"*\": any)");
+    add_filter_flags(serve_command->add_option_group("For what a request leaves out"),
+                     serve.sampling);
     add_model_flags(serve_command, serve.model);
 
     tokenize_command = app.add_subcommand("tokenize", "show a text's tokens");

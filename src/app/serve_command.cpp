@@ -16,6 +16,7 @@ int run_serve(const ServeFlags& flags) {
   options.host = flags.host;
   options.port = static_cast<std::uint16_t>(flags.port);
   options.allow_origin = flags.allow_origin;
+  options.sampling = flags.sampling;
   install_interrupt_handler();
   HttpServer server(session.text, *session.engine, options);
   const bool literal_v6 = flags.host.find(':') != std::string::npos;
@@ -24,7 +25,7 @@ int run_serve(const ServeFlags& flags) {
                           bold(fmt::format("http://{}{}{}:{}", literal_v6 ? "[" : "", flags.host,
                                            literal_v6 ? "]" : "", server.port()))));
   while (!interrupted()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  print_error("stopping\n");
+  print_error("stopping, once the step in progress is done\n");
   server.stop();
   return 0;
 }

@@ -94,6 +94,10 @@ class Collector : public GenerationListener {
   std::optional<Error> error_;
 };
 
+double rate(int tokens, std::chrono::duration<double> time) {
+  return time.count() > 0 ? static_cast<double>(tokens) / time.count() : 0.0;
+}
+
 }  // namespace
 
 std::filesystem::path find_model(const ModelFlags& flags) {
@@ -138,9 +142,14 @@ GenerationRequest make_request(std::vector<TokenId> prompt, const SamplingFlags&
   return request;
 }
 
-JsonArray single_turn(const std::string& system, const std::string& prompt) {
+JsonArray opening(const std::string& system) {
   JsonArray messages;
   if (!system.empty()) messages.push_back(JsonObject{{"role", "system"}, {"content", system}});
+  return messages;
+}
+
+JsonArray single_turn(const std::string& system, const std::string& prompt) {
+  JsonArray messages = opening(system);
   messages.push_back(JsonObject{{"role", "user"}, {"content", prompt}});
   return messages;
 }
@@ -153,17 +162,20 @@ Generated generate(Engine& engine, GenerationRequest request, bool stream) {
   return collector->take();
 }
 
+double prefill_rate(const FinishEvent& end) {
+  return rate(end.prompt_tokens, end.prefill);
+}
+double decode_rate(const FinishEvent& end) {
+  return rate(end.completion_tokens - 1, end.decode);
+}
+
 std::string timing_line(const Generated& result) {
-  const auto rate = [](int tokens, std::chrono::duration<double> time) {
-    return time.count() > 0 ? static_cast<double>(tokens) / time.count() : 0.0;
-  };
   const FinishEvent& end = result.finish;
-  // The first token belongs to the prefill time, so the decode rate counts the others.
   return fmt::format(
       "prompt {} tokens, {:.1f} tok/s · answer {} tokens, {:.1f} tok/s · first token after {:.2f} "
       "s",
-      end.prompt_tokens, rate(end.prompt_tokens, end.prefill), end.completion_tokens,
-      rate(end.completion_tokens - 1, end.decode), result.first_token.count());
+      end.prompt_tokens, prefill_rate(end), end.completion_tokens, decode_rate(end),
+      result.first_token.count());
 }
 
 }  // namespace emlx

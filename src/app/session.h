@@ -30,7 +30,10 @@ std::string describe(const ExecutorInfo& info);
 // A request with the flags' sampling and limits.
 GenerationRequest make_request(std::vector<TokenId> prompt, const SamplingFlags& flags);
 
-// [{"role": "system", ...} if `system` is not empty, {"role": "user", "content": prompt}]
+// [{"role": "system", ...}], or nothing if `system` is empty.
+JsonArray opening(const std::string& system);
+
+// The same, and {"role": "user", "content": prompt}.
 JsonArray single_turn(const std::string& system, const std::string& prompt);
 
 // What a finished generation was, gathered on the engine thread.
@@ -46,6 +49,11 @@ struct Generated {
 // install_interrupt_handler) cancels it: the result then says Cancelled. Throws the request's
 // Error.
 Generated generate(Engine& engine, GenerationRequest request, bool stream);
+
+// Tokens a second, 0 where there was no time. The first token belongs to the prefill, so decode
+// counts the others.
+double prefill_rate(const FinishEvent& end);
+double decode_rate(const FinishEvent& end);
 
 // "prompt 36 tokens, 10.1 tok/s · answer 8 tokens, 5.9 tok/s · first token after 3.6 s"
 std::string timing_line(const Generated& result);

@@ -3,11 +3,13 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import program
@@ -39,6 +41,10 @@ class Answers(unittest.TestCase):
         for digest in result["logits_sha256"]:
             self.assertRegex(digest, r"^[0-9a-f]{64}$")
         self.assertGreater(len(result["prompt_ids"]), 10)
+        timings = result["timings"]
+        self.assertAlmostEqual(timings["prefill_tokens_per_second"] * timings["prefill_seconds"], len(result["prompt_ids"]))
+        self.assertAlmostEqual(timings["decode_tokens_per_second"] * timings["decode_seconds"], 3)
+        self.assertGreaterEqual(timings["first_token_seconds"], timings["prefill_seconds"])
 
     def test_a_stop_string_ends_the_text_before_it(self):
         done = run("generate", "-p", QUESTION, "--stop", " France")
@@ -58,11 +64,32 @@ class Answers(unittest.TestCase):
         generated = json.loads(run("generate", "--raw", "--json", "-n", 1, "-p", QUESTION).stdout)
         self.assertEqual(generated["prompt_ids"], [t["id"] for t in raw["tokens"]])
 
-    def test_chat_remembers_and_survives_bad_input(self):
-        done = run("chat", "-n", 8, stdin=QUESTION + "\n/reset\n\n/help\nSay hi\n/exit\n")
+    def test_chat_remembers_until_reset_and_survives_bad_input(self):
+        line = "Say hi"
+        inputs = (line, line, "/reset", "", "/help", line, "\udcff", "/exit")  # \udcff: a byte that is no UTF-8
+        done = run("chat", "--system", "x", "-n", 2, stdin="\n".join(inputs))
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("The capital of France is Paris.", done.stdout)
         self.assertIn("/reset", done.stderr)
+        prompts = [int(count) for count in re.findall(r"prompt (\d+) tokens", done.stderr)]
+        self.assertEqual(len(prompts), 4, done.stderr)
+        first, second, fresh, bad = prompts
+        length = json.loads(run("tokenize", "--json", "-p", line).stdout)["count"]
+        self.assertGreaterEqual(second, first + length + 2 + 2 * 5)  # the line, the answer, and the marks around each
+        self.assertEqual(fresh, first)
+        self.assertGreater(bad, fresh)
+
+    def test_an_interrupt_of_one_turn_is_not_the_next_ones(self):
+        process = subprocess.Popen(
+            [PROGRAM, "chat", "--context", "64", "-n", "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        process.stdin.write(b"word " * 3_000_000 + b"\n")  # too long, which takes a good second to find out
+        process.stdin.flush()
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(b"Say hi\n", timeout=60)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertIn(b"context of 64", errors)
+        self.assertIn(b"answer 1 tokens", errors)
 
     def test_info_tells_model_backend_and_dtype(self):
         done = run("info")
@@ -177,6 +204,7 @@ class BadInput(unittest.TestCase):
         for arguments in (
             ("fly",), ("generate", "--wings"), ("generate", "-p"), ("generate", "-p", "x", "-t", "-1"), ("generate", "-p", "x", "-n", "0"),
             ("generate", "-p", "x", "--dtype", "float8"), ("serve", "--port", "70000"), ("convert",), ("generate", "-p", "x", "-t", "nan"), ("generate", "-p", "x", "--seed", "-1"),
+            ("generate", "-p", "x", "--stop", ""), ("generate", "-p", "x", "--stop", "x" * 1025), ("serve", "--host", ""),
         ):
             done = run(*arguments)
             self.assertEqual(done.returncode, 2, (arguments, done.stderr))

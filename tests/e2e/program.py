@@ -12,9 +12,10 @@ MODEL = os.environ["EMLX_DEFAULT_MODEL"]
 
 
 def run(*arguments, stdin="", timeout=300, env=None):
-    """Runs the program to its end; standard input is a pipe, never a terminal."""
+    """Runs the program to its end; standard input is a pipe, never a terminal. "\\udcXX" in it is the byte XX."""
     return subprocess.run(
-        [PROGRAM, *map(str, arguments)], input=stdin, capture_output=True, text=True, timeout=timeout, env=env
+        [PROGRAM, *map(str, arguments)], input=stdin, capture_output=True, timeout=timeout, env=env,
+        encoding="utf-8", errors="surrogateescape",
     )
 
 

@@ -8,10 +8,23 @@ import sys
 import time
 import unittest
 
-from program import request, server, stream, streamed_text
+from program import request, run, server, stream, streamed_text
 
 QUESTION = {"messages": [{"role": "user", "content": "What is the capital of France?"}]}
 LONG = {"messages": [{"role": "user", "content": "Count to one thousand."}], "max_tokens": 1000}
+
+
+class Flags(unittest.TestCase):
+    def test_sampling_flags_are_for_what_a_request_leaves_out(self):
+        line = "Say hi"
+        sampled = run("generate", "--system", "x", "-p", line, "-n", 3, "-t", 2, "--seed", 7).stdout
+        body = {"messages": [{"role": "system", "content": "x"}, {"role": "user", "content": line}], "max_tokens": 3, "seed": 7}
+        with server("-t", "2") as port:
+            def text(**fields):
+                return request(port, "POST", "/v1/chat/completions", {**body, **fields})[1]["choices"][0]["message"]["content"]
+
+            self.assertEqual(text() + "\n", sampled)
+            self.assertNotEqual(text(temperature=0) + "\n", sampled)
 
 
 class Serve(unittest.TestCase):
@@ -78,6 +91,7 @@ class Serve(unittest.TestCase):
                 deadline = time.time() + 20
                 while request(self.port, "GET", "/health")[1]["active"] == 0 and time.time() < deadline:
                     time.sleep(0.05)
+                self.assertEqual(request(self.port, "GET", "/health")[1]["active"], 1)
             self.wait_until_idle()
 
     def test_the_official_openai_client_works(self):

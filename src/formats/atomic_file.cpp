@@ -37,6 +37,19 @@ void AtomicFile::commit() {
   if (::rename(part_.c_str(), path_.c_str()) != 0) fail_system("name");
   ::close(fd_);
   fd_ = -1;
+  sync_folder();
+}
+
+// The name is in the folder, which is a file of its own.
+void AtomicFile::sync_folder() const {
+  const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // EINVAL: a file system that syncs no folders.
+  const bool failed = fd < 0 || (::fsync(fd) != 0 && errno != EINVAL);
+  const int reason = errno;
+  if (fd >= 0) ::close(fd);
+  errno = reason;
+  if (failed) fail_system("sync the folder of");
 }
 
 void AtomicFile::fail_system(const char* action) const {

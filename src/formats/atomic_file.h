@@ -20,10 +20,11 @@ class AtomicFile {
   ~AtomicFile();
 
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
-  // Makes the file durable and gives it its name; nothing may be written afterwards.
+  // Makes the file durable, and then its name; nothing may be written afterwards.
   void commit();
 
  private:
+  void sync_folder() const;
   [[noreturn]] void fail_system(const char* action) const;
 
   std::filesystem::path path_, part_;

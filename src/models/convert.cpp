@@ -23,32 +23,42 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that is removed again, with all that was written, unless kept.
+// A folder that is removed again, with all that was written and made on the way to it, unless kept.
 class OutputFolder {
  public:
   explicit OutputFolder(const fs::path& path) : path_(path) {
     std::error_code error;
     if (fs::exists(path, error) && !(fs::is_directory(path, error) && fs::is_empty(path, error)))
       fail(ErrorCode::InvalidArgument, "{}: expected a new or an empty folder", path.string());
-    created_ = fs::create_directories(path, error);
-    if (error) fail(ErrorCode::InvalidFile, "cannot make {}: {}", path.string(), error.message());
+    for (fs::path level = path; !level.empty() && !fs::exists(level, error);
+         level = level.parent_path())
+      made_.push_back(level);
+    fs::create_directories(path, error);
+    if (!error) return;
+    remove(made_);
+    fail(ErrorCode::InvalidFile, "cannot make {}: {}", path.string(), error.message());
   }
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
   ~OutputFolder() {
     if (kept_) return;
-    std::error_code error;
-    for (const fs::path& file : files_) fs::remove(file, error);
-    if (created_) fs::remove(path_, error);
+    remove(files_);
+    remove(made_);
   }
 
   fs::path file(const char* name) { return files_.emplace_back(path_ / name); }
   void keep() { kept_ = true; }
 
  private:
+  // A folder that others have put something into stays.
+  static void remove(const std::vector<fs::path>& paths) {
+    std::error_code error;
+    for (const fs::path& path : paths) fs::remove(path, error);
+  }
+
   fs::path path_;
   std::vector<fs::path> files_;
-  bool created_ = false;
+  std::vector<fs::path> made_;  // the innermost folder first
   bool kept_ = false;
 };
 
@@ -175,7 +185,7 @@ JsonValue rope_scaling(const RopeSpec& rope) {
     case RopeSpec::Kind::Default:
       break;
     case RopeSpec::Kind::Linear:
-      return {{"rope_type", "linear"}, {"factor", shortest(1.0F / rope.scale)}};
+      return {{"rope_type", "linear"}, {"factor", rope.factor}};
     case RopeSpec::Kind::Llama3:
       return {{"rope_type", "llama3"},
               {"factor", rope.factor},

@@ -125,6 +125,16 @@ TEST_F(Convert, SaysInConfigWhatMlxLmNeeds) {
   EXPECT_EQ(json("generation_config.json").at("eos_token_id"), 2);
 }
 
+TEST_F(Convert, KeepsTheFactorOfLinearRopeScaling) {
+  for (const float factor : {95.0F, 6.7F}) {
+    const Model from = source(tiny_gguf("llama").f32("llama.rope.scaling.factor", factor));
+    std::filesystem::remove_all(out());
+    convert_gguf(from, "{}", out());
+    EXPECT_EQ(json("config.json").at("rope_scaling").at("factor").as_double(), double{factor});
+    EXPECT_EQ(open_model(out()).spec.rope.scale, from.spec.rope.scale);
+  }
+}
+
 TEST_F(Convert, KeepsSeveralEndTokensAndAHeadOfItsOwn) {
   convert_gguf(source(tiny_gguf("qwen3", {.matrices = kGgmlQ8_0, .tied = false})
                           .u32("tokenizer.ggml.eot_token_id", 9)),
@@ -158,7 +168,7 @@ TEST_F(Convert, NamesTheTensorThatDoesNotFitFloat16AndLeavesNothingBehind) {
   expect_error(ErrorCode::InvalidFile,
                "tensor token_embd: expected numbers that fit F16, got -131072",
                [&] { convert_gguf(model, "{}", out()); });
-  EXPECT_FALSE(std::filesystem::exists(out()));
+  EXPECT_FALSE(std::filesystem::exists(out().parent_path()));
   EXPECT_NO_THROW(convert_gguf(model, "{}", out(), {.dtype = DType::F32}));
 }
 

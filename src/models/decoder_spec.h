@@ -13,9 +13,9 @@ struct RopeSpec {
   float theta = 10000.0F;    // frequency(i) = theta^(2i/dims)
   bool traditional = false;  // false: element i pairs with i + dims/2; true: with its neighbour
   float scale = 1.0F;        // Linear: 1/factor; else 1
-  // Llama3 only (as in config.json's rope_scaling; double, since mlx_lm rounds only their
-  // quotients).
-  double factor = 1, low_freq_factor = 1, high_freq_factor = 4;
+  // As in config.json's rope_scaling; double, since mlx_lm rounds only their quotients.
+  double factor = 1;                                 // Linear and Llama3
+  double low_freq_factor = 1, high_freq_factor = 4;  // these and what follows: Llama3 only
   int original_max_positions = 8192;
 };
 

@@ -68,7 +68,7 @@ Model open_folder(const fs::path& folder) {
   const ModelConfig config = parse_model_config(json, what);
 
   Model model;
-  model.spec = family.from_config(config);
+  model.spec = family.from_config(config, what);
   model.tensors = std::make_shared<const TensorSet>(open_safetensors(folder));
   model.weights = load_weights(*model.tensors, model.spec,
                                {.names = kHuggingFaceNames,

@@ -21,7 +21,13 @@ void check_heads(const DecoderSpec& spec, const std::string& what) {
     fail(ErrorCode::InvalidFile, "{}: expected an even head size, got {}", what, spec.head_dim);
 }
 
-RopeSpec rope_spec(const ModelConfig& config, int dims) {
+void scale_linearly(RopeSpec& rope, double factor) {
+  rope.kind = RopeSpec::Kind::Linear;
+  rope.factor = factor;
+  rope.scale = static_cast<float>(1.0 / factor);
+}
+
+RopeSpec rope_spec(const ModelConfig& config, int dims, const std::string& what) {
   const RopeScalingConfig& scaling = config.rope_scaling;
   RopeSpec rope;
   rope.dims = dims;
@@ -30,13 +36,12 @@ RopeSpec rope_spec(const ModelConfig& config, int dims) {
   if (scaling.type == "default") return rope;
   if (scaling.type != "linear" && scaling.type != "llama3")
     fail(ErrorCode::Unsupported,
-         "config.json: RoPE type {} is not supported (default, linear and llama3 are)",
+         "{}: RoPE type {} is not supported (default, linear and llama3 are)", what,
          quote(scaling.type));
   if (!scaling.factor)
-    fail(ErrorCode::InvalidFile, "config.json: RoPE type {}: factor is missing", scaling.type);
+    fail(ErrorCode::InvalidFile, "{}: RoPE type {}: factor is missing", what, scaling.type);
   if (scaling.type == "linear") {
-    rope.kind = RopeSpec::Kind::Linear;
-    rope.scale = static_cast<float>(1.0 / *scaling.factor);
+    scale_linearly(rope, *scaling.factor);
     return rope;
   }
   rope.kind = RopeSpec::Kind::Llama3;
@@ -47,16 +52,15 @@ RopeSpec rope_spec(const ModelConfig& config, int dims) {
       scaling.original_max_position_embeddings.value_or(rope.original_max_positions);
   if (rope.high_freq_factor <= rope.low_freq_factor)
     fail(ErrorCode::InvalidFile,
-         "config.json: RoPE type llama3: expected high_freq_factor above low_freq_factor, got {} "
-         "and {}",
-         rope.high_freq_factor, rope.low_freq_factor);
+         "{}: RoPE type llama3: expected high_freq_factor above low_freq_factor, got {} and {}",
+         what, rope.high_freq_factor, rope.low_freq_factor);
   return rope;
 }
 
 // Refuses what would change the model's results if it were passed over.
-void refuse_unknown_parts(const ModelConfig& config) {
-  const auto refuse = [](const std::string& part) {
-    fail(ErrorCode::Unsupported, "config.json: {} is not supported", part);
+void refuse_unknown_parts(const ModelConfig& config, const std::string& what) {
+  const auto refuse = [&what](const std::string& part) {
+    fail(ErrorCode::Unsupported, "{}: {} is not supported", what, part);
   };
   if (config.hidden_act != "silu") refuse("hidden_act " + quote(config.hidden_act));
   if (config.use_sliding_window) refuse("use_sliding_window");
@@ -64,7 +68,7 @@ void refuse_unknown_parts(const ModelConfig& config) {
     refuse(fmt::format("partial_rotary_factor {}", config.partial_rotary_factor));
   if (config.layer_types.empty()) return;
   if (config.layer_types.size() != static_cast<std::size_t>(config.num_hidden_layers))
-    fail(ErrorCode::InvalidFile, "config.json: layer_types: expected {} layers, got {}",
+    fail(ErrorCode::InvalidFile, "{}: layer_types: expected {} layers, got {}", what,
          config.num_hidden_layers, config.layer_types.size());
   for (const std::string& type : config.layer_types)
     if (type != "full_attention") refuse("layer type " + quote(type));
@@ -84,13 +88,13 @@ class GgufFields {
            prefix_, name, max, *value);
     return static_cast<int>(*value);
   }
-  std::optional<float> number(const char* name, double min, double max) const {
+  std::optional<double> number(const char* name, double min, double max) const {
     const auto value = metadata_.number(prefix_ + name);
     if (!value) return std::nullopt;
     if (!(*value >= min && *value <= max))
       fail(ErrorCode::InvalidFile, "{}: {}{}: expected {} to {}, got {}", metadata_.origin(),
            prefix_, name, min, max, *value);
-    return static_cast<float>(*value);
+    return value;
   }
   std::optional<std::string> text(const char* name) const { return metadata_.text(prefix_ + name); }
 
@@ -112,23 +116,22 @@ class GgufFields {
 RopeSpec rope_spec(const GgufFields& fields, int dims) {
   RopeSpec rope;
   rope.dims = dims;
-  rope.theta = fields.number("rope.freq_base", 1, 1e18).value_or(rope.theta);
+  rope.theta = static_cast<float>(fields.number("rope.freq_base", 1, 1e18).value_or(rope.theta));
   // A factor without a type means linear scaling, and 0 means none.
   const std::string type = fields.text("rope.scaling.type").value_or("linear");
-  auto factor = fields.number("rope.scaling.factor", 0, 1e6);
-  if (!factor) factor = fields.number("rope.scale_linear", 0, 1e6);
+  const char* name = "rope.scaling.factor";
+  auto factor = fields.number(name, 0, 1e6);
+  if (!factor) factor = fields.number(name = "rope.scale_linear", 0, 1e6);
   if (type != "none" && type != "linear") fields.refuse("rope.scaling.type " + quote(type));
-  if (type == "linear" && factor && *factor != 0 && *factor != 1) {
-    rope.kind = RopeSpec::Kind::Linear;
-    rope.scale = 1.0F / *factor;
-  }
+  if (type == "linear" && factor && *factor != 0 && *factor != 1)
+    scale_linearly(rope, fields.require(name, fields.number(name, 1e-3, 1e6)));
   return rope;
 }
 
 }  // namespace
 
-DecoderSpec common_spec(const ModelConfig& config) {
-  refuse_unknown_parts(config);
+DecoderSpec common_spec(const ModelConfig& config, const std::string& what) {
+  refuse_unknown_parts(config, what);
   DecoderSpec spec;
   spec.family = config.model_type;
   spec.layers = config.num_hidden_layers;
@@ -143,8 +146,8 @@ DecoderSpec common_spec(const ModelConfig& config) {
   spec.attention_bias = config.attention_bias;
   spec.mlp_bias = config.mlp_bias;
   spec.tied_head = config.tie_word_embeddings.value_or(true);
-  check_heads(spec, "config.json");
-  spec.rope = rope_spec(config, spec.head_dim);
+  check_heads(spec, what);
+  spec.rope = rope_spec(config, spec.head_dim, what);
   return spec;
 }
 
@@ -171,7 +174,7 @@ DecoderSpec common_spec(const GgufMetadata& metadata, const TensorSet& tensors) 
   spec.intermediate = count("feed_forward_length", kMaxWidth);
   spec.max_positions = count("context_length", kMaxPositions);
   constexpr const char* kEps = "attention.layer_norm_rms_epsilon";
-  spec.rms_eps = fields.require(kEps, fields.number(kEps, 1e-12, 1));
+  spec.rms_eps = static_cast<float>(fields.require(kEps, fields.number(kEps, 1e-12, 1)));
   const std::int64_t vocab =
       tensors.require(std::string(kGgufNames.embedding) + ".weight").shape.front();
   if (vocab > kMaxWidth)

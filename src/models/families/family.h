@@ -11,12 +11,12 @@
 
 namespace emlx {
 
-// Maps what a file says to a DecoderSpec. Errors are Error(InvalidFile / Unsupported), naming the
-// field.
+// Maps what a file says to a DecoderSpec. Errors are Error(InvalidFile / Unsupported), naming
+// file (`what` for config.json) and field.
 struct Family {
   std::string_view name;  // config.json's model_type and GGUF's general.architecture
   const char* hf_class;   // config.json's architectures
-  DecoderSpec (*from_config)(const ModelConfig& config);
+  DecoderSpec (*from_config)(const ModelConfig& config, const std::string& what);
   DecoderSpec (*from_gguf)(const GgufMetadata& metadata, const TensorSet& tensors);
   bool gguf_interleaved_qk;          // see Matrix::interleaved_heads
   std::string_view ignored_tensors;  // of an MLX directory; see WeightLayout::ignored
@@ -29,7 +29,7 @@ extern const Family kQwen3;
 const Family& find_family(std::string_view name, const std::string& what);
 
 // The fields that mean the same in every dense decoder; families add what is theirs.
-DecoderSpec common_spec(const ModelConfig& config);
+DecoderSpec common_spec(const ModelConfig& config, const std::string& what);
 DecoderSpec common_spec(const GgufMetadata& metadata, const TensorSet& tensors);
 
 }  // namespace emlx

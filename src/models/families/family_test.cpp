@@ -18,7 +18,8 @@ DecoderSpec spec_of(const std::string& family, const std::string& more = "") {
   JsonObject config = TinyMlxModel(family).config;
   const JsonValue changes = parse_json("{" + more + "}", "test");
   for (const auto& member : changes.get_object()) config[member.key()] = member.value();
-  return find_family(family, "test").from_config(parse_model_config(config, "config.json"));
+  return find_family(family, "test")
+      .from_config(parse_model_config(config, "config.json"), "some/config.json");
 }
 
 void expect_refused(const std::string& family, const std::string& more, std::string_view part,
@@ -60,7 +61,8 @@ TEST(Family, LlamaHasDefaultsForWhatOlderFilesLeaveOut) {
 TEST(Family, Qwen3NamesWhatIsMissing) {
   for (const char* name : {"head_dim", "num_key_value_heads", "rope_theta", "tie_word_embeddings",
                            "max_position_embeddings"})
-    expect_refused("qwen3", fmt::format(R"("{}": null)", name), fmt::format("{} is missing", name));
+    expect_refused("qwen3", fmt::format(R"("{}": null)", name),
+                   fmt::format("some/config.json: {} is missing", name));
 }
 
 TEST(Family, ReadsTheRopeThetaWhereverItIs) {
@@ -78,6 +80,7 @@ TEST(Family, ReadsRopeScaling) {
       spec_of("llama", R"("rope_scaling": {"type": "linear", "factor": 4})").rope;
   EXPECT_EQ(linear.kind, RopeSpec::Kind::Linear);
   EXPECT_EQ(linear.scale, 0.25F);
+  EXPECT_EQ(linear.factor, 4);
   const RopeSpec llama3 = spec_of("llama", R"("rope_scaling": {"rope_type": "llama3", "factor": 6.7,
       "low_freq_factor": 1.1, "high_freq_factor": 3.9, "original_max_position_embeddings": 64})")
                               .rope;
@@ -111,6 +114,19 @@ TEST(Family, NamesWhatItDoesNotSupport) {
                  R"(layer type "sliding_attention" is not supported)", ErrorCode::Unsupported);
   expect_refused("llama", R"("layer_types": ["full_attention"])", "expected 2 layers, got 1");
   EXPECT_NO_THROW(spec_of("llama", R"("layer_types": ["full_attention", "full_attention"])"));
+}
+
+TEST(Family, ErrorsNameTheFile) {
+  expect_refused("llama", R"("rope_scaling": {"type": "linear"})", "some/config.json: RoPE");
+  expect_refused("llama", R"("rope_scaling": {"type": "yarn"})", "some/config.json: RoPE",
+                 ErrorCode::Unsupported);
+  expect_refused("llama", R"("rope_scaling": {"type": "llama3", "factor": 8,
+      "low_freq_factor": 4, "high_freq_factor": 4})",
+                 "some/config.json: RoPE");
+  expect_refused("llama", R"("hidden_act": "gelu")", "some/config.json: hidden_act",
+                 ErrorCode::Unsupported);
+  expect_refused("llama", R"("layer_types": [""])", "some/config.json: layer_types");
+  expect_refused("llama", R"("head_dim": 15)", "some/config.json: expected an even");
 }
 
 TEST(Family, HeadsMustFit) {
@@ -194,6 +210,8 @@ TEST_F(GgufFamily, NamesWhatIsMissingOrOutOfRange) {
   expect_refused(start().u32("llama.block_count", 5000), "expected 1 to 4096, got 5000");
   expect_refused(start().text("llama.block_count", "2"), "expected an integer");
   expect_refused(tiny_gguf("llama").f32("llama.rope.scaling.factor", -1), "expected 0 to");
+  for (const char* key : {"llama.rope.scaling.factor", "llama.rope.scale_linear"})
+    expect_refused(tiny_gguf("llama").f32(key, 1e-40F), fmt::format("{}: expected 0.001 to", key));
 }
 
 }  // namespace

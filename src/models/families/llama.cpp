@@ -5,7 +5,8 @@ namespace emlx {
 const Family kLlama = {
     .name = "llama",
     .hf_class = "LlamaForCausalLM",
-    .from_config = [](const ModelConfig& config) { return common_spec(config); },
+    .from_config = [](const ModelConfig& config,
+                      const std::string& what) { return common_spec(config, what); },
     .from_gguf = [](const GgufMetadata& metadata,
                     const TensorSet& tensors) { return common_spec(metadata, tensors); },
     .gguf_interleaved_qk = true,

@@ -16,7 +16,6 @@ namespace {
 using std::chrono::milliseconds;
 using testing::EndsWith;
 using testing::HasSubstr;
-using testing::StartsWith;
 
 constexpr const char* kChat = "/v1/chat/completions";
 

@@ -27,20 +27,21 @@ struct TextModel {
 };
 
 // Builds tokenizer and templates from what `model` carries. A template that does not parse is an
-// error. Throws what the parts throw.
+// error. Throws what the parts throw, naming the one of the model's files that is at fault.
 TextModel make_text_model(std::shared_ptr<const Model> model);
 
-// The same for the files at `path`, see open_model.
+// The same for the files at `path`, which errors name; see open_model.
 TextModel open_text_model(const std::filesystem::path& path);
 
 // Renders OpenAI messages and encodes them (without added special tokens: templates write their
 // own). enable_thinking tells by default whether the vocabulary has <think>, as in mlx_lm. Throws
-// Error(InvalidArgument) for bad messages, Error(Unsupported) if the model has no chat template.
+// Error(InvalidArgument) for bad messages, Error(Unsupported) if the model has no chat template,
+// Error(InvalidFile) if the text needs a token that the embedding lacks.
 std::vector<TokenId> encode_chat(const TextModel& text, const JsonArray& messages,
                                  const ChatOptions& options);
 
 // Encodes plain text as mlx_lm does a raw prompt: special tokens are added unless the text starts
-// with BOS already.
+// with BOS already. Throws Error(InvalidFile) as above.
 std::vector<TokenId> encode_raw(const TextModel& text, const std::string& prompt);
 
 }  // namespace emlx

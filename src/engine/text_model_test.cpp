@@ -81,8 +81,29 @@ TEST(TextModel, WithoutATemplateChatIsUnsupportedAndRawTextIsNot) {
   EXPECT_EQ(encode_raw(text, "hi"), bytes_of("hi"));
 }
 
-TEST(TextModel, ATemplateThatDoesNotParseIsAnError) {
-  EXPECT_NE(error_of([] { make(tiny_files({{"chat_template", "{% for %}"}})); }), "");
+TEST(TextModel, ATextThatDoesNotParseIsAnErrorThatNamesItsFile) {
+  const auto expect_named = [](const char* file, const Model& model) {
+    EXPECT_THAT(error_of([&] { make(model); }), testing::HasSubstr(file));
+  };
+  Model model = tiny_files({{"chat_template", "{% for %}"}});
+  expect_named(": tokenizer_config.json: chat template line 1", model);
+  model.chat_template = "{% for %}";
+  expect_named(": chat_template.jinja: chat template line 1", model);
+  model.tokenizer_json = "{";
+  expect_named(": tokenizer.json: ", model);
+  model.vocab = VocabData();
+  expect_named(": tokenizer.ggml: ", model);
+}
+
+TEST(TextModel, ATokenThatTheEmbeddingLacksIsTheModelsFault) {
+  Model model = tiny_files({{"chat_template", "{{ messages[0].content }}"}});
+  model.weights.embedding.rows = kEndOfText;
+  const TextModel text = make(model);
+  EXPECT_EQ(encode_raw(text, "hi"), bytes_of("hi"));
+  const std::string message = fmt::format(
+      "invalid_file: the tokenizer's token {0} has no row in the embedding (of {0})", kEndOfText);
+  EXPECT_EQ(error_of([&] { encode_raw(text, "<|end|>"); }), message);
+  EXPECT_EQ(error_of([&] { encode_chat(text, user("<|end|>"), {}); }), message);
 }
 
 TEST(TextModel, EndsOfTextAreTheModelsAndTheTokenizers) {

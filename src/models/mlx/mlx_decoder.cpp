@@ -1,15 +1,12 @@
 #include "models/mlx/mlx_decoder.h"
 
 #include <mlx/compile.h>
+#include <mlx/device.h>
 #include <mlx/fast.h>
 #include <mlx/ops.h>
-#include <mlx/transforms.h>
 
 #include <cmath>
-#include <exception>
 #include <utility>
-
-#include "base/log.h"
 
 namespace emlx {
 namespace {
@@ -21,19 +18,11 @@ std::vector<mx::array> swiglu(const std::vector<mx::array>& in) {
 }
 
 // mlx_lm compiles this function, so a GPU runs it as one kernel, which may round differently from
-// three. On a CPU, MLX compiles with the machine's g++; where that fails, the three operations give
-// the same bits.
-std::function<std::vector<mx::array>(const std::vector<mx::array>&)> compiled_swiglu(
-    mx::Dtype dtype) {
-  auto compiled = mx::compile(swiglu, /*shapeless=*/true);
-  try {
-    mx::array sample = mx::ones({1, 1, 2}, dtype);
-    mx::eval(compiled({sample, sample}));
-    return compiled;
-  } catch (const std::exception& error) {
-    log(LogLevel::Warning, "MLX cannot compile kernels, running them unfused: {}", error.what());
-    return swiglu;
-  }
+// three. On a CPU the three give the same bits, while compiling would need the machine's g++ and
+// would load whatever library lies at a known path in the temporary folder that users share.
+std::function<std::vector<mx::array>(const std::vector<mx::array>&)> device_swiglu() {
+  if (mx::default_device() == mx::Device::cpu) return swiglu;
+  return mx::compile(swiglu, /*shapeless=*/true);
 }
 
 // [1, n, heads * head_dim] -> [1, n, heads, head_dim]
@@ -52,7 +41,7 @@ MlxDecoder::MlxDecoder(const DecoderSpec& spec, MlxWeights weights)
       weights_(std::move(weights)),
       rope_(spec.rope),
       attention_scale_(static_cast<float>(std::pow(spec.head_dim, -0.5))),
-      swiglu_(compiled_swiglu(weights_.final_norm.dtype())) {}
+      swiglu_(device_swiglu()) {}
 
 mx::array MlxDecoder::attention(const MlxLayerWeights& layer, const mx::array& x,
                                 MlxKvCache& cache) const {

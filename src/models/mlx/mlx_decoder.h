@@ -26,6 +26,7 @@ class MlxDecoder {
   mx::array logits(const mx::array& hidden) const;
 
   std::size_t weight_bytes() const { return weights_.bytes; }
+  bool weights_were_cast() const { return weights_.cast; }
 
  private:
   mx::array attention(const MlxLayerWeights& layer, const mx::array& x, MlxKvCache& cache) const;

@@ -28,6 +28,13 @@ constexpr int kSequences = 4;
 constexpr int kMaxInFlight = 2;
 constexpr int kClearCacheSteps = 256;  // as mlx_lm: MLX keeps freed buffers until told to drop them
 
+// Whether the compute dtype is not the file's own: mlx_lm has one to be compared in only after
+// set_dtype or a conversion, which cast as we do.
+bool is_chosen(ComputeDType wanted, const Matrix& embedding) {
+  return wanted != ComputeDType::Auto || mx::default_device() == mx::Device::cpu ||
+         embedding.encoding == MatrixEncoding::GgufBlock;
+}
+
 mx::Dtype compute_dtype(ComputeDType wanted, const Matrix& embedding) {
   switch (wanted) {
     case ComputeDType::Float32:
@@ -90,7 +97,9 @@ class MlxExecutor final : public Executor {
       : spec_(model.spec),
         context_(checked_context(options.context, model.spec.max_positions)),
         dtype_(compute_dtype(options.dtype, model.weights.embedding)),
-        decoder_(model.spec, load_mlx_weights(model.weights, dtype_)) {}
+        decoder_(model.spec, load_mlx_weights(model.weights, dtype_)),
+        exact_(!decoder_.weights_were_cast() || is_chosen(options.dtype, model.weights.embedding)) {
+  }
 
   SequenceId open() override;
   SequenceId fork(SequenceId sequence, int length) override;
@@ -116,6 +125,7 @@ class MlxExecutor final : public Executor {
   int context_;
   mx::Dtype dtype_;
   MlxDecoder decoder_;
+  bool exact_;
   Sequences sequences_;
   SequenceId next_id_ = 0;
   std::deque<Step> in_flight_;
@@ -237,6 +247,10 @@ std::span<const RowResult> MlxExecutor::collect() {
     if (const auto found = sequences_.find(step.sequence); found != sequences_.end()) {
       found->second.failed = true;
     }
+    // Steps behind this one have nothing to stand on.
+    for (Step& behind : in_flight_) {
+      if (behind.sequence == step.sequence) behind.error = error.what();
+    }
     fail(ErrorCode::Internal, "MLX: {}", error.what());
   }
   const bool prefill = !step.logits && !step.token;
@@ -248,7 +262,7 @@ ExecutorInfo MlxExecutor::info() const {
   return {.backend = "mlx",
           .device = mx::default_device() == mx::Device::gpu ? "gpu" : "cpu",
           .dtype = dtype_name(dtype_),
-          .exact = true};
+          .exact = exact_};
 }
 
 ExecutorCapacity MlxExecutor::capacity() const {
@@ -266,7 +280,7 @@ ExecutorMemory MlxExecutor::memory() const {
     for (const MlxKvCache& layer : sequence.cache) memory.kv_used += layer.bytes();
   }
   memory.kv_capacity = std::size_t{2} * mx::size_of(dtype_) * spec_.layers * spec_.kv_heads *
-                       spec_.head_dim * context_ * kSequences;
+                       spec_.head_dim * MlxKvCache::max_positions(context_) * kSequences;
   return memory;
 }
 

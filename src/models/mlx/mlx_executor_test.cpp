@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <list>
 #include <memory>
 #include <random>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "models/mlx/mlx_weights.h"
 
 namespace emlx {
 namespace {
@@ -152,6 +155,20 @@ class MlxExecutorTest : public ::testing::Test {
     }
   }
 };
+
+// First of all: what MLX has compiled once, a process keeps.
+TEST_F(MlxExecutorTest, ACpuCompilesNothingAtRunTime) {
+  std::string folder = ::testing::TempDir() + "emlx-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const char* before = std::getenv("TMPDIR");
+  const std::string restored = before == nullptr ? ::testing::TempDir() : before;
+  ::setenv("TMPDIR", folder.c_str(), 1);
+  const auto executor = make();
+  feed(*executor, executor->open(), random_tokens(2, 1));
+  ::setenv("TMPDIR", restored.c_str(), 1);
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  std::filesystem::remove_all(folder);
+}
 
 TEST_F(MlxExecutorTest, ComputesInFloat32OnACpu) {
   const auto executor = make();
@@ -379,7 +396,7 @@ TEST_F(MlxExecutorTest, CountsItsMemory) {
   const auto executor = make();
   constexpr std::size_t kPosition = 2 * 2 * 2 * 32 * sizeof(float);  // layers, K and V, heads, dim
   EXPECT_EQ(executor->memory().kv_used, 0U);
-  EXPECT_EQ(executor->memory().kv_capacity, 4 * 640 * kPosition);
+  EXPECT_EQ(executor->memory().kv_capacity, 4 * (640 + 255) * kPosition);
   EXPECT_GT(executor->memory().weights, 200U * 64);
   const SequenceId sequence = executor->open();
   prefill(*executor, sequence, random_tokens(256, 9));
@@ -390,6 +407,32 @@ TEST_F(MlxExecutorTest, CountsItsMemory) {
   EXPECT_EQ(executor->memory().kv_used, (512 + 256) * kPosition);
   executor->close(sequence);
   EXPECT_EQ(executor->memory().kv_used, 256 * kPosition);
+}
+
+TEST_F(MlxExecutorTest, UsesNoMoreMemoryThanItSays) {
+  for (const int context : {1, 640}) {
+    const auto executor = make({.context = context});
+    for (int i = 0; i < executor->capacity().sequences; ++i) {
+      const SequenceId sequence = executor->open();
+      const int first = context / 256 * 256;
+      if (first > 0) prefill(*executor, sequence, random_tokens(first, 12));
+      prefill(*executor, sequence, random_tokens(context - first, 13));
+    }
+    const ExecutorMemory memory = executor->memory();
+    EXPECT_LE(memory.kv_used, memory.kv_capacity) << context;
+  }
+}
+
+TEST_F(MlxExecutorTest, KnowsWhetherAFileMixesDTypes) {
+  TinyModel tiny;
+  EXPECT_FALSE(load_mlx_weights(tiny.model->weights, mx::float32).cast);
+  EXPECT_TRUE(load_mlx_weights(tiny.model->weights, mx::bfloat16).cast);
+  Vector& norm = tiny.model->weights.final_norm;
+  norm.dtype = DType::F16;
+  norm.data = norm.data.first(norm.data.size() / 2);
+  EXPECT_TRUE(load_mlx_weights(tiny.model->weights, mx::float32).cast);
+  // A CPU computes in float32 whatever the file holds, and so does its reference.
+  EXPECT_TRUE(make_mlx_executor(tiny.model, {})->info().exact);
 }
 
 TEST_F(MlxExecutorTest, PutsInterleavedRowsOfADenseMatrixInOrder) {

@@ -56,6 +56,10 @@ MlxKvCache MlxKvCache::fork(int length) const {
   return copy;
 }
 
+int MlxKvCache::max_positions(int context) {
+  return context + kStep - 1;  // only the part that is grown by is rounded up
+}
+
 std::size_t MlxKvCache::bytes() const {
   return keys_ ? keys_->nbytes() + values_->nbytes() : 0;
 }

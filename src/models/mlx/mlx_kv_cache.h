@@ -30,6 +30,9 @@ class MlxKvCache {
 
   void truncate(int length) { length_ = length; }
 
+  // Positions that buffers take at most while `context` are held.
+  static int max_positions(int context);
+
   // Bytes of the buffers, counted in full even while shared with a fork.
   std::size_t bytes() const;
 

@@ -60,6 +60,7 @@ class Loader {
   explicit Loader(mx::Dtype dtype) : dtype_(dtype) {}
 
   std::size_t bytes() const { return bytes_; }
+  bool has_cast() const { return has_cast_; }
 
   mx::array vector(const Vector& vector) {
     return named(vector.name,
@@ -92,7 +93,10 @@ class Loader {
   }
 
  private:
-  mx::array cast(const mx::array& array) const { return mx::astype(array, dtype_); }
+  mx::array cast(const mx::array& array) {
+    has_cast_ = has_cast_ || array.dtype() != dtype_;
+    return mx::astype(array, dtype_);
+  }
 
   // Evaluated one by one, so that the uncast copy of only one weight is ever held.
   mx::array ready(mx::array array) {
@@ -131,6 +135,7 @@ class Loader {
 
   mx::Dtype dtype_;
   std::size_t bytes_ = 0;
+  bool has_cast_ = false;
 };
 
 }  // namespace
@@ -173,6 +178,7 @@ MlxWeights load_mlx_weights(const DecoderWeights& weights, mx::Dtype dtype) {
                        .final_norm = load.vector(weights.final_norm)};
   if (weights.head) result.head = load.matrix(*weights.head);
   result.bytes = load.bytes();
+  result.cast = load.has_cast();
   return result;
 }
 

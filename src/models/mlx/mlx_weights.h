@@ -40,6 +40,7 @@ struct MlxWeights {
   mx::array final_norm;           // [hidden]
   std::optional<MlxMatrix> head;  // absent when tied to the embedding
   std::size_t bytes = 0;
+  bool cast = false;  // some float was of another dtype than the compute dtype
 };
 
 // Copies each weight once out of the files and casts everything but packed integers to `dtype`;

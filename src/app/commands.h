@@ -24,8 +24,10 @@ struct ModelFlags {
   std::string model;  // MLX directory or .gguf; empty: the default model
   std::string backend = "auto";
   std::string dtype = "auto";
-  int context = 0;  // positions; 0: the model's own limit
-  int threads = 0;  // 0: the backend's choice
+  int context = 0;       // positions; 0: the model's own limit
+  int threads = 0;       // 0: the backend's choice
+  int kv_bits = 0;       // 0: 16
+  double kv_memory = 0;  // gigabytes; 0: the backend's choice
 };
 
 // How to sample. Zero or absent means off, see SamplingParams.

@@ -16,6 +16,7 @@
 #include "app/terminal.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "models/executor_factory.h"
 
 namespace emlx {
 namespace {
@@ -55,8 +56,8 @@ void add_model_flags(CLI::App* command, ModelFlags& flags) {
       ->add_option("-m,--model", flags.model,
                    "MLX directory or .gguf file (default: the model ./run fetched)")
       ->type_name("PATH");
-  command->add_option("--backend", flags.backend, "what computes: auto or mlx")
-      ->check(one_of({"auto", "mlx"}))
+  command->add_option("--backend", flags.backend, "what computes: auto, cpu or mlx")
+      ->check(one_of({"auto", "cpu", "mlx"}))
       ->type_name("NAME");
   command
       ->add_option("--dtype", flags.dtype,
@@ -69,9 +70,20 @@ void add_model_flags(CLI::App* command, ModelFlags& flags) {
                    "positions a conversation may take (default: the model's limit)")
       ->check(between(1, 1 << 24))
       ->type_name("N");
-  command->add_option("--threads", flags.threads, "CPU threads (the MLX backend chooses its own)")
-      ->check(between(1, 1024))
+  command
+      ->add_option("--threads", flags.threads,
+                   "CPU threads (default: one a core; the MLX backend chooses its own)")
+      ->check(between(1, kMaxThreads))
       ->type_name("N");
+  command->add_option("--kv-bits", flags.kv_bits, "bits of a KV element: 16, 32 or 8 (cpu backend)")
+      ->check(one_of({"8", "16", "32"}))
+      ->type_name("N");
+  command
+      ->add_option("--kv-memory", flags.kv_memory,
+                   "gigabytes of KV memory (cpu backend; default: four contexts, at most half of "
+                   "what is free)")
+      ->check(between(0.001, 1e6))
+      ->type_name("GB");
 }
 
 void add_filter_flags(CLI::App* command, SamplingParams& params) {

@@ -119,6 +119,8 @@ Session open_session(const ModelFlags& flags) {
   options.dtype = parse_compute_dtype(flags.dtype);
   options.context = flags.context;
   options.threads = flags.threads;
+  options.kv_bits = flags.kv_bits;
+  options.kv_memory = static_cast<std::size_t>(flags.kv_memory * 1e9);
   Session session;
   session.text = open_text_model(find_model(flags));
   const auto model = session.text.model;
@@ -129,8 +131,8 @@ Session open_session(const ModelFlags& flags) {
 }
 
 std::string describe(const ExecutorInfo& info) {
-  return fmt::format("{} on {}, {}, {}", info.backend, info.device, info.dtype,
-                     info.exact ? "exact" : "fast");
+  return fmt::format("{} on {}, {}, {} KV{}", info.backend, info.device, info.dtype, info.kv_dtype,
+                     info.exact ? ", exact" : "");
 }
 
 GenerationRequest make_request(std::vector<TokenId> prompt, const SamplingFlags& flags) {

@@ -31,10 +31,11 @@ struct RowResult {
 };
 
 struct ExecutorInfo {
-  std::string backend;  // "mlx", "scripted"
-  std::string device;   // "cpu", "gpu"
-  std::string dtype;    // of activations and KV: "float32", "bfloat16", "float16"
-  bool exact = false;   // bit-equal to mlx_lm on the same device and dtype
+  std::string backend;   // "mlx", "scripted"
+  std::string device;    // "cpu", "gpu"
+  std::string dtype;     // of activations: "float32", "bfloat16", "float16"
+  std::string kv_dtype;  // these or "int8"
+  bool exact = false;    // bit-equal to mlx_lm on the same device and dtype
 };
 
 struct ExecutorCapacity {

@@ -1,6 +1,7 @@
 // Chooses and builds the executor for a model.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,12 +24,16 @@ enum class ComputeDType {
 Backend parse_backend(const std::string& name);
 ComputeDType parse_compute_dtype(const std::string& name);
 
+inline constexpr int kMaxThreads = 256;
+
 struct ExecutorOptions {
   Backend backend = Backend::Auto;
   ComputeDType dtype = ComputeDType::Auto;
   int context = 0;  // positions a sequence may hold; 0: the model's own limit
   int threads = 0;  // CPU threads; 0: the backend's choice
-  int kv_bits = 0;  // CPU executor: 8, 16 or 32 bits a KV element; 0: 16
+  // The CPU executor's:
+  int kv_bits = 0;            // 8, 16 or 32 a KV element; 0: 16
+  std::size_t kv_memory = 0;  // bytes; 0: four contexts, at most half of what is free
 };
 
 // Call on the thread that will use the executor, which may keep a share of `model`. Throws

@@ -1,6 +1,7 @@
 #include "models/cpu/cpu_executor.h"
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <optional>
 #include <utility>
@@ -18,16 +19,17 @@ namespace {
 
 constexpr int kSequences = 64;
 constexpr int kStepRows = 64;
-constexpr int kMaxThreads = 256;
 constexpr int kFullContexts = 4;  // KV memory by default: so many sequences of the whole context
+constexpr double kMaxBlocks = 1e8;
 constexpr double kKvShare = 0.5;  // at most, of the memory that is left
 
 struct Sequence {
   explicit Sequence(KvPool& pool) : kv(pool) {}
   KvSequence kv;
   std::optional<TokenId> sampled;
+  bool failed = false;
 
-  SequenceState state() const { return {kv.length(), sampled.has_value(), false}; }
+  SequenceState state() const { return {kv.length(), sampled.has_value(), failed}; }
 };
 
 using Sequences = std::map<SequenceId, Sequence>;
@@ -72,10 +74,16 @@ KvPlan plan_kv(const ExecutorOptions& options, int limit, std::size_t block_byte
   const int context = checked_context(options.context, limit);
   const auto blocks_of = [](int positions) { return (positions + kKvBlock - 1) / kKvBlock; };
   const std::size_t available = available_memory();
-  const double share = kKvShare * static_cast<double>(available);
-  const auto fit = available == 0 ? 1e9 : share / static_cast<double>(block_bytes);
-  const int blocks =
-      static_cast<int>(std::min(fit, static_cast<double>(blocks_of(context)) * kFullContexts));
+  const bool told = options.kv_memory != 0;
+  if (told && available != 0 && options.kv_memory > available)
+    fail(ErrorCode::Busy, "{:.2f} GB of KV memory were asked for, {:.2f} GB are available",
+         static_cast<double>(options.kv_memory) / 1e9, static_cast<double>(available) / 1e9);
+  const double share =
+      told ? static_cast<double>(options.kv_memory) : kKvShare * static_cast<double>(available);
+  const double fit =
+      !told && available == 0 ? kMaxBlocks : share / static_cast<double>(block_bytes);
+  const double wanted = told ? kMaxBlocks : static_cast<double>(blocks_of(context)) * kFullContexts;
+  const int blocks = static_cast<int>(std::min({fit, wanted, kMaxBlocks}));
   if (blocks >= blocks_of(context)) return {context, blocks};
   const double gigabytes = static_cast<double>(block_bytes) * blocks_of(context) / 1e9;
   if (options.context != 0 || blocks < 1)
@@ -129,6 +137,7 @@ class CpuExecutor final : public Executor {
   Sequences sequences_;
   SequenceId next_id_ = 0;
   bool in_flight_ = false;
+  std::exception_ptr failure_;  // of the step in flight
   std::vector<RowResult> results_;
   std::vector<std::vector<float>> logits_;  // [rows][wanted * vocab], of the last step
 };
@@ -236,23 +245,30 @@ void CpuExecutor::submit(std::span<const Row> rows) {
   check_step(rows, in_flight_ ? 1 : 0, spec_.vocab, capacity(),
              [this](SequenceId id) { return find_sequence(sequences_, id).state(); });
   reserve(rows);
-  results_.assign(rows.size(), {});
-  logits_.assign(rows.size(), {});
-  compute(rows);
-  for (std::size_t i = 0; i < rows.size(); ++i) results_[i].logits = logits_[i];
   in_flight_ = true;
+  try {
+    results_.assign(rows.size(), {});
+    logits_.assign(rows.size(), {});
+    compute(rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) results_[i].logits = logits_[i];
+  } catch (...) {
+    failure_ = std::current_exception();
+    for (const Row& row : rows) sequences_.at(row.sequence).failed = true;
+  }
 }
 
 std::span<const RowResult> CpuExecutor::collect() {
   if (!in_flight_) fail(ErrorCode::InvalidArgument, "no step is in flight");
   in_flight_ = false;
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   return results_;
 }
 
 ExecutorInfo CpuExecutor::info() const {
   return {.backend = "cpu",
           .device = std::string(isa_name(isa_)),
-          .dtype = kv_name(kv_),
+          .dtype = "float32",
+          .kv_dtype = kv_name(kv_),
           .exact = false};
 }
 

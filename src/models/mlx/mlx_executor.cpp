@@ -262,6 +262,7 @@ ExecutorInfo MlxExecutor::info() const {
   return {.backend = "mlx",
           .device = mx::default_device() == mx::Device::gpu ? "gpu" : "cpu",
           .dtype = dtype_name(dtype_),
+          .kv_dtype = dtype_name(dtype_),
           .exact = exact_};
 }
 

@@ -98,7 +98,7 @@ void ScriptedExecutor::run(const Row& row, Step& step) {
 
 void ScriptedExecutor::submit(std::span<const Row> rows) {
   check_step(rows, in_flight_.size(), options_.vocab, capacity(),
-             [this](SequenceId id) { return find_sequence(sequences_, id); });
+             [this](SequenceId id) -> SequenceState { return find_sequence(sequences_, id); });
   collected_.clear();
   Step& step = in_flight_.emplace_back();
   for (const Row& row : rows) run(row, step);
@@ -124,7 +124,7 @@ std::span<const RowResult> ScriptedExecutor::collect() {
 }
 
 ExecutorInfo ScriptedExecutor::info() const {
-  return {.backend = "scripted", .device = "cpu", .dtype = "float32", .exact = true};
+  return {.backend = "scripted", .device = "cpu", .dtype = "float32", .kv_dtype = "float32", .exact = true};
 }
 
 ExecutorCapacity ScriptedExecutor::capacity() const {

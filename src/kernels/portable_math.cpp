@@ -34,7 +34,9 @@ double portable_log(double x) noexcept {
   std::uint64_t bits = 0;
   std::memcpy(&bits, &x, sizeof bits);
   int e = static_cast<int>(bits >> 52) - 1023;
-  double m = x * power_of_two(-e);
+  bits = (bits & 0x000fffffffffffffU) | 0x3ff0000000000000U;  // the mantissa alone
+  double m = 0;
+  std::memcpy(&m, &bits, sizeof m);
   if (m > 1.4142135623730951) {
     m *= 0.5;
     ++e;

@@ -30,8 +30,10 @@ struct KvElement<KvKind::I8> {
   static F32 read(const std::int8_t* p) { return load_i8(p); }
 };
 
-// x as int8 with one scale, max|x| / 127; NaN scale if x holds a NaN or an infinity.
-inline float narrow_i8(const float* x, int n, std::int8_t* out) {
+// x as int8 with one scale, max|x| / 127; NaN scale if x holds a NaN or an infinity. put(i, q)
+// takes 16 integers from element i.
+template <typename Put>
+float narrow_i8(const float* x, int n, Put put) {
   I32 most = magnitude_bits(load(x));
   for (int i = 16; i < n; i += 16) most = max(most, magnitude_bits(load(x + i)));
   const std::int32_t bits = reduce_max(most);
@@ -40,8 +42,7 @@ inline float narrow_i8(const float* x, int n, std::int8_t* out) {
   const bool finite = bits < 0x7f800000;
   const bool tiny = largest < 1e-30F;
   const F32 inverse = splat(finite && !tiny ? 127.0F / largest : 0.0F);
-  for (int i = 0; i < n; i += 16)
-    store_i8(out + i, finite ? round(mul(load(x + i), inverse)) : splat(0));
+  for (int i = 0; i < n; i += 16) put(i, finite ? round(mul(load(x + i), inverse)) : splat(0));
   return !finite ? largest * 0.0F : tiny ? 0.0F : largest / 127.0F;
 }
 
@@ -51,8 +52,6 @@ void scatter_key(Element* keys, int slot, const Element* k, int n) {
   for (int i = 0; i < n; ++i)
     keys[static_cast<std::size_t>(i) * kKvBlock + static_cast<std::size_t>(slot)] = k[i];
 }
-
-constexpr int kMaxHeadDim = 512;
 
 void kv_write(const KvLayout& layout, std::byte* head, int slot, const float* k,
               const float* v) noexcept {
@@ -66,19 +65,28 @@ void kv_write(const KvLayout& layout, std::byte* head, int slot, const float* k,
                        static_cast<std::size_t>(n) * 4);
       return;
     case KvKind::F16: {
-      std::uint16_t narrow[kMaxHeadDim];
-      for (int i = 0; i < n; i += 16) store_f16(narrow + i, load(k + i));
-      scatter_key(reinterpret_cast<std::uint16_t*>(head), slot, narrow, n);
       auto* row = reinterpret_cast<std::uint16_t*>(values) + value_at;
-      for (int i = 0; i < n; i += 16) store_f16(row + i, load(v + i));
+      for (int i = 0; i < n; i += 16) {
+        std::uint16_t narrow[16];
+        store_f16(narrow, load(k + i));
+        scatter_key(reinterpret_cast<std::uint16_t*>(head) +
+                        std::size_t{kKvBlock} * static_cast<std::size_t>(i),
+                    slot, narrow, 16);
+        store_f16(row + i, load(v + i));
+      }
       return;
     }
     case KvKind::I8: {
-      std::int8_t narrow[kMaxHeadDim];
-      reinterpret_cast<float*>(head + layout.key_scale_offset)[slot] = narrow_i8(k, n, narrow);
-      scatter_key(reinterpret_cast<std::int8_t*>(head), slot, narrow, n);
-      reinterpret_cast<float*>(head + layout.value_scale_offset)[slot] =
-          narrow_i8(v, n, reinterpret_cast<std::int8_t*>(values) + value_at);
+      auto* keys = reinterpret_cast<std::int8_t*>(head);
+      auto* row = reinterpret_cast<std::int8_t*>(values) + value_at;
+      auto* key_scales = reinterpret_cast<float*>(head + layout.key_scale_offset);
+      auto* value_scales = reinterpret_cast<float*>(head + layout.value_scale_offset);
+      key_scales[slot] = narrow_i8(k, n, [&](int i, I32 q) {
+        std::int8_t narrow[16];
+        store_i8(narrow, q);
+        scatter_key(keys + std::size_t{kKvBlock} * static_cast<std::size_t>(i), slot, narrow, 16);
+      });
+      value_scales[slot] = narrow_i8(v, n, [&](int i, I32 q) { store_i8(row + i, q); });
       return;
     }
   }

@@ -118,9 +118,10 @@ LogSumExp log_sum_exp(const float* logits, int n) noexcept {
 
 int first_at_least(const float* logits, int n, float offset, float least) noexcept {
   int i = 0;
-  for (; i + 16 <= n; i += 16) {
-    if (!(reduce_max(sub(load(logits + i), splat(offset))) < least)) break;
-  }
+  // NaNs become -infinity, lest one hide its neighbours from the maximum.
+  const F32 floor = splat(-__builtin_inff());
+  for (; i + 16 <= n; i += 16)
+    if (!(reduce_max(max(sub(load(logits + i), splat(offset)), floor)) < least)) break;
   for (; i < n; ++i)
     if (logits[i] - offset >= least) return i;
   return n;

@@ -215,7 +215,8 @@ void expect_columns_alone_equal_columns_together(const Matrix& matrix, const Inp
       const int first = columns % 3 < in.columns - columns ? columns % 3 : 0;
       const Buffer<float> together = matrix.product(table, in, first, columns);
       for (int c = 0; c < columns; ++c) {
-        const Buffer<float>& expected = alone[static_cast<std::size_t>(first + c)];
+        const int column = first + c;
+        const Buffer<float>& expected = alone[static_cast<std::size_t>(column)];
         EXPECT_TRUE(same_bits(together.data() + static_cast<std::size_t>(c) * expected.size(),
                               expected.data(), expected.size()))
             << "column " << c << " of " << columns;

@@ -19,9 +19,13 @@ constexpr std::string_view kModelPrefix = "/models/";
 
 enum class Route { Health, Models, Model, Chat, Unknown };
 
+std::string_view without_query(std::string_view target) {
+  return target.substr(0, target.find_first_of("?#"));
+}
+
 // Without query and version.
 std::string_view path_of(std::string_view target) {
-  std::string_view path = target.substr(0, target.find_first_of("?#"));
+  std::string_view path = without_query(target);
   if (path.starts_with("/v1/")) path.remove_prefix(3);
   return path;
 }
@@ -120,13 +124,15 @@ HttpReply Api::answer(const HttpRequest& request) const {
   const std::string_view path = path_of(request.target);
   const Route route = route_of(path);
   if (route == Route::Unknown)
-    return not_found("there is no " + quote(path) + " here", "", "not_found");
+    return not_found("there is no " + quote(without_query(request.target)) + " here", "",
+                     "not_found");
   const std::string allowed = route == Route::Chat ? "POST, OPTIONS" : "GET, HEAD, OPTIONS";
   if (request.method == "OPTIONS") return {204, "", {{"Allow", allowed}}};
   if (!allows(route, request.method)) {
-    HttpReply reply =
-        error_reply({405, quote(path) + " expects " + allowed + ", got " + quote(request.method),
-                     "invalid_request_error", "", "method_not_allowed"});
+    HttpReply reply = error_reply({405,
+                                   quote(without_query(request.target)) + " expects " + allowed +
+                                       ", got " + quote(request.method),
+                                   "invalid_request_error", "", "method_not_allowed"});
     reply.headers.emplace_back("Allow", allowed);
     return reply;
   }

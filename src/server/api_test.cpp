@@ -88,6 +88,8 @@ TEST_F(ApiTest, PathsMayLackTheVersionAndHaveAQuery) {
     EXPECT_EQ(get(target).status, 404) << target;
   for (const char* target : {"/v1/chat/completions", "/chat/completions", "/v1/chat/completions?x"})
     EXPECT_TRUE(Api::is_chat({"POST", target})) << target;
+  EXPECT_THAT(get("/v1/nowhere?x").body, HasSubstr(R"(\"/v1/nowhere\")"));
+  EXPECT_THAT(get("/v1/models", "PUT").body, HasSubstr(R"(\"/v1/models\")"));
   EXPECT_FALSE(Api::is_chat({"GET", "/v1/chat/completions"}));
   EXPECT_FALSE(Api::is_chat({"POST", "/v1/models"}));
 }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/log.h"
 #include "server/openai_render.h"
 #include "server/sse.h"
 
@@ -37,7 +38,10 @@ std::string ChatCall::poll() {
       text_ += text;
     }
   }
-  if (!error_ && batch.error) error_ = to_api_error(*batch.error);
+  if (!error_ && batch.error) {
+    error_ = to_api_error(*batch.error);
+    if (error_->status >= 500) log(LogLevel::Error, "a request failed: {}", batch.error->what());
+  }
   if (!error_ && batch.finish && batch.finish->reason == FinishReason::Cancelled)
     error_ = stopping_error();  // nobody else cancels a request that is still being read
   if (error_) {

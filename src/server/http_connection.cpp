@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -24,6 +25,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/quote.h"
 #include "server/sse.h"
 
 namespace emlx {
@@ -38,15 +40,24 @@ using Milliseconds = std::chrono::milliseconds;
 // co_await gives (error_code, ...) instead of throwing.
 constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 
-constexpr std::size_t kMaxPipelined = 64 * 1024;  // bytes a client may send ahead
+// Bytes read and not yet parsed, which bounds chunk sizes, extensions and trailers. Beast's parser
+// throws at fields of more than 64 KiB; none gets there.
+constexpr std::size_t kMaxBuffered = 48 * 1024;
+constexpr std::size_t kMaxPipelined = 32 * 1024;  // bytes a client may send ahead
+constexpr std::size_t kReadAhead = 4 * 1024;
+static_assert(kMaxPipelined + kReadAhead <= kMaxBuffered);
 constexpr Milliseconds kLinger{1'000};
 
 // What an ill-formed request deserves; nothing if there is nobody to tell.
-std::optional<ApiError> refusal(const error_code& error, const ServerOptions& options) {
+std::optional<ApiError> describe(const error_code& error, const ServerOptions& options) {
   constexpr const char* kType = "invalid_request_error";
   if (error == http::error::header_limit)
     return ApiError{431, fmt::format("expected a header of at most {} bytes", options.max_header),
                     kType, "", "header_too_large"};
+  if (error == http::error::buffer_overflow)
+    return ApiError{
+        431, fmt::format("expected chunk lines and trailers of at most {} bytes", kMaxBuffered),
+        kType, "", "header_too_large"};
   if (error == http::error::body_limit)
     return ApiError{413, fmt::format("expected a body of at most {} bytes", options.max_body),
                     kType, "", "body_too_large"};
@@ -57,16 +68,39 @@ std::optional<ApiError> refusal(const error_code& error, const ServerOptions& op
                   "malformed_request"};
 }
 
+// A request's target (RFC 9112, section 3.2): proxies' clients send a whole URL.
+struct Target {
+  std::string_view authority;  // "127.0.0.1:8080"; empty: none
+  std::string_view path;       // and query
+};
+
+Target split_target(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!beast::iequals(target.substr(0, scheme.size()), scheme)) continue;
+    target.remove_prefix(scheme.size());
+    const std::size_t end = std::min(target.find_first_of("/?"), target.size());
+    return {target.substr(0, end), target.substr(end)};
+  }
+  return {"", target};
+}
+
 class Connection final : public HttpConnection, public std::enable_shared_from_this<Connection> {
  public:
-  Connection(asio::ip::tcp::socket socket, const ServerOptions& options, const Api& api)
-      : options_(options), api_(api), stream_(std::move(socket)), wakeup_(stream_.get_executor()) {}
+  Connection(asio::ip::tcp::socket socket, const ServerOptions& options, const Api& api,
+             const AccessRules& access)
+      : options_(options),
+        api_(api),
+        access_(access),
+        stream_(std::move(socket)),
+        wakeup_(stream_.get_executor()) {}
 
-  void start(std::function<void()> closed, std::optional<ApiError> refusal) override {
-    closed_ = std::move(closed);
-    refusal_ = std::move(refusal);
+  void start(std::shared_ptr<void> slot, std::optional<ApiError> refusal) override {
     asio::co_spawn(
-        stream_.get_executor(), [self = shared_from_this()] { return self->run(); },
+        stream_.get_executor(),
+        [self = shared_from_this(), slot = std::move(slot),
+         refusal = std::move(refusal)]() mutable {
+          return self->run(std::move(slot), std::move(refusal));
+        },
         asio::detached);
   }
 
@@ -88,9 +122,10 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
 
  private:
   using Request = http::request<http::string_body>;
+  using Parser = http::request_parser<http::string_body>;
 
-  asio::awaitable<void> run();
-  asio::awaitable<bool> read(http::request_parser<http::string_body>& parser);
+  asio::awaitable<void> run(std::shared_ptr<void> slot, std::optional<ApiError> refusal);
+  asio::awaitable<bool> read(std::optional<Parser>& parser);
   asio::awaitable<bool> respond(Request request);
   asio::awaitable<bool> stream_answer(ChatCall& call, const Request& request);
   asio::awaitable<bool> wait_for_answer(ChatCall& call);
@@ -99,9 +134,13 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   asio::awaitable<bool> wait(Milliseconds longest);
   asio::awaitable<void> hang_up();
 
+  void reset(std::optional<Parser>& parser) const;
+  bool skip_empty_line();
+  std::optional<ApiError> objection(const Request& request) const;
   template <typename Response>
   void set_headers(Response& response, bool keep_alive) const;
   void watch_peer();
+  void read_ahead();
   void stop_watching();
   void close() {
     error_code ignored;
@@ -110,61 +149,105 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
 
   const ServerOptions& options_;
   const Api& api_;
-  std::function<void()> closed_;
-  std::optional<ApiError> refusal_;
+  const AccessRules& access_;
 
   // Only on the strand.
   beast::tcp_stream stream_;
-  beast::flat_buffer buffer_;  // read and not yet parsed
-  asio::steady_timer wakeup_;  // cancelled when whoever waits should look again
-  bool reading_ = false;       // between answers
+  beast::flat_buffer buffer_{kMaxBuffered};  // read and not yet parsed
+  asio::steady_timer wakeup_;                // cancelled when whoever waits should look again
+  bool reading_ = false;                     // between answers
   bool stopping_ = false;
   bool peer_gone_ = false;
   unsigned watch_ = 0;  // which watch is on; a handler of an earlier one does nothing
 };
 
-asio::awaitable<void> Connection::run() {
+// A handler that throws below us, inside Asio or Beast, destroys this coroutine where it waits:
+// what must happen at the end is in destructors.
+asio::awaitable<void> Connection::run(std::shared_ptr<void> slot, std::optional<ApiError> refusal) {
+  struct Ending {
+    Connection& connection;
+    std::shared_ptr<void> slot;
+    ~Ending() { connection.close(); }
+  };
+  const Ending ending{*this, std::move(slot)};
   try {
-    bool more = !refusal_;
-    if (refusal_) co_await send(error_reply(*refusal_), Request(), false);
+    bool more = !refusal;
+    if (refusal) co_await send(error_reply(*refusal), Request(), false);
     while (more && !stopping_) {
-      http::request_parser<http::string_body> parser;
-      parser.header_limit(options_.max_header);
-      parser.body_limit(options_.max_body);
-      more = co_await read(parser) && co_await respond(parser.release());
+      std::optional<Parser> parser;
+      more = co_await read(parser) && co_await respond(parser->release());
     }
     co_await hang_up();
   } catch (const std::exception& error) {
     log_line(LogLevel::Warning, error.what());
   }
-  close();
-  closed_();
 }
 
 // Reads one request; false if there is none, or it was refused.
-asio::awaitable<bool> Connection::read(http::request_parser<http::string_body>& parser) {
+asio::awaitable<bool> Connection::read(std::optional<Parser>& parser) {
   reading_ = true;
   stream_.expires_after(options_.read_timeout);
-  auto [error, size] = co_await http::async_read_header(stream_, buffer_, parser, kTuple);
-  if (!error && !parser.is_done()) {
+  reset(parser);
+  auto [error, size] = co_await http::async_read_header(stream_, buffer_, *parser, kTuple);
+  if (error == http::error::bad_method && skip_empty_line()) {
+    reset(parser);
+    std::tie(error, size) = co_await http::async_read_header(stream_, buffer_, *parser, kTuple);
+  }
+  std::optional<ApiError> refused;
+  if (!error) refused = objection(parser->get());
+  if (!error && !refused && !parser->is_done()) {
     stream_.expires_after(options_.read_timeout);
-    if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
+    if (parser->get().count(http::field::expect) > 0) {
       constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
       std::tie(error, size) = co_await asio::async_write(
           stream_, asio::buffer(kContinue.data(), kContinue.size()), kTuple);
     }
-    if (!error) std::tie(error, size) = co_await http::async_read(stream_, buffer_, parser, kTuple);
+    if (!error)
+      std::tie(error, size) = co_await http::async_read(stream_, buffer_, *parser, kTuple);
   }
   reading_ = false;
-  if (!error) co_return true;
-  if (const auto refused = refusal(error, options_))
-    co_await send(error_reply(*refused), parser.get(), false);
-  co_return false;
+  if (error) refused = describe(error, options_);
+  if (refused) co_await send(error_reply(*refused), parser->get(), false);
+  co_return !error && !refused;
+}
+
+void Connection::reset(std::optional<Parser>& parser) const {
+  parser.emplace();
+  parser->header_limit(options_.max_header);
+  parser->body_limit(options_.max_body);
+}
+
+// Some clients end a body with one (RFC 9112, section 2.2).
+bool Connection::skip_empty_line() {
+  const auto data = buffer_.data();
+  if (!std::string_view(static_cast<const char*>(data.data()), data.size()).starts_with("\r\n"))
+    return false;
+  buffer_.consume(2);
+  return true;
+}
+
+// What is wrong with a request by its header; nothing if it may pass.
+std::optional<ApiError> Connection::objection(const Request& request) const {
+  constexpr const char* kType = "invalid_request_error";
+  const std::string_view expect = request[http::field::expect];
+  if (!expect.empty() && !beast::iequals(expect, "100-continue"))
+    return ApiError{417, "Expect: expected 100-continue, got " + quote(expect), kType, "",
+                    "expectation_failed"};
+  const std::string_view coding = request[http::field::transfer_encoding];
+  if (!coding.empty() && !beast::iequals(coding, "chunked"))
+    return ApiError{501, "Transfer-Encoding: expected chunked, got " + quote(coding), kType, "",
+                    "unsupported"};
+  const std::string_view authority = split_target(request.target()).authority;
+  return access_.refusal(
+      request.method_string(),
+      authority.empty() ? std::string_view(request[http::field::host]) : authority,
+      request[http::field::origin]);
 }
 
 // Answers one request; false if the connection is to end.
 asio::awaitable<bool> Connection::respond(Request request) {
-  const HttpRequest route{std::string(request.method_string()), std::string(request.target())};
+  const HttpRequest route{std::string(request.method_string()),
+                          std::string(split_target(request.target()).path)};
   std::unique_ptr<ChatCall> call;
   HttpReply reply;
   try {
@@ -320,19 +403,20 @@ void Connection::set_headers(Response& response, bool keep_alive) const {
 void Connection::watch_peer() {
   stream_.socket().async_wait(asio::ip::tcp::socket::wait_read,
                               [self = shared_from_this(), turn = watch_](const error_code& error) {
-                                if (error || turn != self->watch_) return;
-                                error_code read_error;
-                                const std::size_t size = self->stream_.socket().read_some(
-                                    self->buffer_.prepare(4096), read_error);
-                                self->buffer_.commit(size);
-                                if ((read_error && read_error != asio::error::would_block) ||
-                                    self->buffer_.size() > kMaxPipelined) {
-                                  self->peer_gone_ = true;
-                                  self->wakeup_.cancel();
-                                } else {
-                                  self->watch_peer();
-                                }
+                                if (!error && turn == self->watch_) self->read_ahead();
                               });
+}
+
+void Connection::read_ahead() {
+  error_code error;
+  if (buffer_.size() <= kMaxPipelined)
+    buffer_.commit(stream_.socket().read_some(buffer_.prepare(kReadAhead), error));
+  if ((error && error != asio::error::would_block) || buffer_.size() > kMaxPipelined) {
+    peer_gone_ = true;
+    wakeup_.cancel();
+  } else {
+    watch_peer();
+  }
 }
 
 void Connection::stop_watching() {
@@ -344,8 +428,9 @@ void Connection::stop_watching() {
 }  // namespace
 
 std::shared_ptr<HttpConnection> make_connection(asio::ip::tcp::socket socket,
-                                                const ServerOptions& options, const Api& api) {
-  return std::make_shared<Connection>(std::move(socket), options, api);
+                                                const ServerOptions& options, const Api& api,
+                                                const AccessRules& access) {
+  return std::make_shared<Connection>(std::move(socket), options, api, access);
 }
 
 }  // namespace emlx

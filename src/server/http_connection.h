@@ -2,10 +2,10 @@
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
-#include <functional>
 #include <memory>
 #include <optional>
 
+#include "server/access_rules.h"
 #include "server/api.h"
 #include "server/api_error.h"
 #include "server/http_server.h"
@@ -17,15 +17,15 @@ namespace emlx {
 // A client that ends its side of the connection while its answer is generated counts as gone, as
 // with nginx, Go and hyper: the request is cancelled. A close and a half-close look the same from
 // here, and clients leave often and half-close hardly ever. What needs no generation is answered
-// all the same. A client that sends more than 64 KiB ahead counts as gone too: its end could not be
+// all the same. A client that sends more than 32 KiB ahead counts as gone too: its end could not be
 // seen behind all that.
 class HttpConnection {
  public:
   virtual ~HttpConnection() = default;
 
-  // Starts serving; `closed` is called once, on a network thread, when the client is done with or
-  // lost. A `refusal` is all that the client gets, whatever it asks for.
-  virtual void start(std::function<void()> closed, std::optional<ApiError> refusal) = 0;
+  // Starts serving; `slot` is let go, on a network thread, when the client is done with or lost,
+  // however that came. A `refusal` is all that the client gets, whatever it asks for.
+  virtual void start(std::shared_ptr<void> slot, std::optional<ApiError> refusal) = 0;
 
   // Ends politely: a running answer is cancelled and says so; an idle connection closes.
   virtual void shut_down() = 0;
@@ -34,8 +34,9 @@ class HttpConnection {
   virtual void abort() = 0;
 };
 
-// `socket`'s executor must be a strand. `options` and `api` must outlive the connection.
+// `socket`'s executor must be a strand. The others must outlive the connection.
 std::shared_ptr<HttpConnection> make_connection(boost::asio::ip::tcp::socket socket,
-                                                const ServerOptions& options, const Api& api);
+                                                const ServerOptions& options, const Api& api,
+                                                const AccessRules& access);
 
 }  // namespace emlx

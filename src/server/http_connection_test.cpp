@@ -6,6 +6,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/strand.hpp>
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -37,6 +38,15 @@ class HttpConnectionTest : public testing::Test {
     EXPECT_EQ(reply.headers["connection"], "close");
     EXPECT_TRUE(client.at_end());
     return reply;
+  }
+  bool has_room() const {
+    try {
+      TestClient client(port());
+      client.request("GET", "/health", "", "Connection: close\r\n");
+      return client.reply().status == 200;
+    } catch (const std::runtime_error&) {  // turned away before it could ask
+      return false;
+    }
   }
   void expect_healthy() {
     TestClient client(port());
@@ -101,7 +111,8 @@ TEST_F(HttpConnectionTest, TakesChunkedBodies) {
   TestClient client(port());
   const std::string body = chat_body();
   client.send(
-      "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+      "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n");
   for (const char c : body) client.send("1\r\n" + std::string(1, c) + "\r\n");
   client.send("0\r\n\r\n");
   EXPECT_EQ(client.reply().status, 200);
@@ -112,7 +123,7 @@ TEST_F(HttpConnectionTest, SaysContinueToThoseWhoAsk) {
   TestClient client(port());
   const std::string body = chat_body();
   client.send(
-      "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+      "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
       "Content-Length: " +
       std::to_string(body.size()) + "\r\n\r\n");
   EXPECT_EQ(client.reply().status, 100);
@@ -181,6 +192,100 @@ TEST_F(HttpConnectionTest, RefusesLongHeadersAndBodies) {
                 .status,
             413);
   expect_healthy();
+}
+
+TEST_F(HttpConnectionTest, BoundsWhatSurroundsAChunk) {
+  options_.max_connections = 2;  // two places lost would show
+  start();
+  const std::string head =
+      "POST /v1/chat/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  std::string fields;
+  while (fields.size() < 70'000) fields += "T: b\r\n";
+  const std::string flood(70'000, '0');
+  for (const std::string& bytes : {"2\r\n{}\r\n0\r\nT: " + flood + "\r\n\r\n",
+                                   "2\r\n{}\r\n0\r\n" + fields, "2;a=" + flood, flood}) {
+    const TestReply reply = refused(head + bytes);
+    EXPECT_EQ(reply.status, 431) << bytes.substr(0, 20);
+    EXPECT_THAT(reply.body, HasSubstr("header_too_large"));
+    bool room = false;
+    for (int i = 0; i < 400 && !(room = has_room()); ++i)
+      std::this_thread::sleep_for(milliseconds(5));
+    EXPECT_TRUE(room) << bytes.substr(0, 20);
+  }
+}
+
+TEST_F(HttpConnectionTest, AConnectionThatIsNeverResumedFreesItsPlace) {
+  using boost::asio::ip::tcp;
+  const Api api(service_.text, service_.engine, SamplingParams{});
+  const AccessRules access(options_, true);
+  bool free = false;
+  std::weak_ptr<HttpConnection> left;
+  {
+    boost::asio::io_context io;
+    tcp::acceptor acceptor(io, {boost::asio::ip::address_v4::loopback(), 0});
+    TestClient client(acceptor.local_endpoint().port());
+    const auto connection = make_connection(
+        tcp::socket(acceptor.accept(boost::asio::any_io_executor(boost::asio::make_strand(io)))),
+        options_, api, access);
+    left = connection;
+    connection->start(std::shared_ptr<void>(nullptr, [&](void*) { free = true; }), std::nullopt);
+    io.poll();  // now it waits for a request
+    EXPECT_FALSE(free);
+  }
+  EXPECT_TRUE(free);
+  EXPECT_TRUE(left.expired());
+}
+
+TEST_F(HttpConnectionTest, ALongQueueOfRequestsIsSendingTooFarAhead) {
+  start();
+  service_.probe->submit = [this](int, const Row&) { service_.probe->gate.pass(); };
+  TestClient client(port());
+  std::string ahead;
+  while (ahead.size() < 47'000) ahead += "GET /health HTTP/1.1\r\n\r\n";
+  const std::string body = chat_body();
+  client.send("POST /v1/chat/completions HTTP/1.1\r\nContent-Length: " +
+              std::to_string(body.size()) + "\r\n\r\n" + body + ahead);
+  std::this_thread::sleep_for(milliseconds(50));
+  client.send("GET");
+  EXPECT_TRUE(client.at_end());
+  service_.probe->gate.open();
+  EXPECT_TRUE(service_.idle());
+}
+
+TEST_F(HttpConnectionTest, TakesAWholeUrlAndItsHost) {
+  start();
+  TestClient client(port());
+  for (const auto& [target, status] :
+       {std::pair("http://127.0.0.1:1/health", 200), std::pair("HTTP://localhost/v1/models?x", 200),
+        std::pair("http://localhost", 404)}) {
+    client.request("GET", target);
+    EXPECT_EQ(client.reply().status, status) << target;
+  }
+  EXPECT_EQ(refused("GET http://page.example/health HTTP/1.1\r\nHost: localhost\r\n\r\n").status,
+            403);
+}
+
+TEST_F(HttpConnectionTest, AnEmptyLineMayComeBeforeARequest) {
+  start();
+  TestClient client(port());
+  for (int i = 0; i < 2; ++i) {
+    client.send("\r\nGET /health HTTP/1.1\r\n\r\n");
+    EXPECT_EQ(client.reply().status, 200);
+  }
+  EXPECT_EQ(refused("\r\n\r\nGET /health HTTP/1.1\r\n\r\n").status, 400);
+}
+
+TEST_F(HttpConnectionTest, RefusesExpectationsAndCodingsItDoesNotKnow) {
+  start();
+  for (const auto& [field, status] :
+       {std::pair("Expect: foo", 417), std::pair("Transfer-Encoding: gzip", 501),
+        std::pair("Transfer-Encoding: gzip, chunked", 501),
+        std::pair("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked", 501)})
+    EXPECT_EQ(
+        refused("POST /v1/chat/completions HTTP/1.1\r\n" + std::string(field) + "\r\n\r\n0\r\n\r\n")
+            .status,
+        status)
+        << field;
 }
 
 TEST_F(HttpConnectionTest, ARefusalReachesAClientThatIsStillSending) {
@@ -275,6 +380,25 @@ TEST_F(HttpConnectionTest, ClientsThatVanishLeaveNothingBehind) {
     std::this_thread::sleep_for(milliseconds(5));
   EXPECT_LE(open_files(), before);
   expect_healthy();
+}
+
+TEST_F(HttpConnectionTest, RefusesPagesAndTheirNames) {
+  start();
+  for (const char* fields : {"Host: page.example\r\n", "Host: localhost\r\nOrigin: http://p\r\n"}) {
+    const TestReply reply = refused("POST /v1/chat/completions HTTP/1.1\r\n" + std::string(fields) +
+                                    "Content-Length: 1000000\r\n\r\n");
+    EXPECT_EQ(reply.status, 403) << fields;
+    EXPECT_THAT(reply.body, HasSubstr("not_allowed"));
+  }
+  EXPECT_TRUE(server_->is_loopback());
+  ServerOptions options;
+  options.host = "0.0.0.0";
+  options.port = 0;
+  const HttpServer open(service_.text, service_.engine, options);
+  EXPECT_FALSE(open.is_loopback());
+  TestClient client(open.port());
+  client.send("GET /health HTTP/1.1\r\nHost: my-box\r\n\r\n");
+  EXPECT_EQ(client.reply().status, 200);
 }
 
 TEST_F(HttpConnectionTest, PagesMayCallOnlyIfAllowed) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -24,6 +25,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "server/access_rules.h"
 #include "server/api.h"
 #include "server/http_connection.h"
 
@@ -51,6 +53,7 @@ struct HttpServer::Impl {
       : options(server_options), api(text, engine, options.sampling) {}
 
   void listen();
+  bool is_loopback() const;
   void run() noexcept;
   asio::awaitable<void> accept(tcp::acceptor& acceptor);
   void admit(tcp::socket socket);
@@ -60,6 +63,7 @@ struct HttpServer::Impl {
   asio::io_context io;
   std::vector<tcp::acceptor> acceptors;  // one an address, all of the same port
   std::uint16_t port = 0;
+  std::optional<AccessRules> access;  // once it is known where we listen
 
   std::mutex mutex;
   std::condition_variable one_closed;
@@ -75,6 +79,7 @@ struct HttpServer::Impl {
 HttpServer::HttpServer(const TextModel& text, Engine& engine, const ServerOptions& options)
     : impl_(std::make_unique<Impl>(text, engine, options)) {
   impl_->listen();
+  impl_->access.emplace(options, impl_->is_loopback());
   for (tcp::acceptor& acceptor : impl_->acceptors)
     asio::co_spawn(
         acceptor.get_executor(), [impl = impl_.get(), &acceptor] { return impl->accept(acceptor); },
@@ -89,6 +94,10 @@ HttpServer::~HttpServer() {
 
 std::uint16_t HttpServer::port() const noexcept {
   return impl_->port;
+}
+
+bool HttpServer::is_loopback() const {
+  return impl_->is_loopback();
 }
 
 void HttpServer::stop() {
@@ -129,6 +138,12 @@ void HttpServer::Impl::listen() {
     fail(ErrorCode::InvalidArgument, "cannot listen on {}:{}: {}", options.host, options.port,
          error.code().message());
   }
+}
+
+bool HttpServer::Impl::is_loopback() const {
+  return std::all_of(acceptors.begin(), acceptors.end(), [](const tcp::acceptor& acceptor) {
+    return acceptor.local_endpoint().address().is_loopback();
+  });
 }
 
 void HttpServer::Impl::run() noexcept {
@@ -175,22 +190,23 @@ void HttpServer::Impl::admit(tcp::socket socket) {
     full = connections.size() - turned_away >= most;
     if (full && turned_away >= most) return;  // not even told why
     id = next_id++;
-    connection = make_connection(std::move(socket), options, api);
+    connection = make_connection(std::move(socket), options, api, *access);
     connections.emplace(id, connection);
     if (full) ++turned_away;
   }
+  // Lets go of the place, whatever becomes of the connection.
+  const auto release = [this, id, full](void*) {
+    const std::scoped_lock lock(mutex);
+    connections.erase(id);
+    if (full) --turned_away;
+    one_closed.notify_all();
+  };
+  std::shared_ptr<void> slot(nullptr, release);
   std::optional<ApiError> refusal;
   if (full)
     refusal = ApiError{503, fmt::format("all {} connections are taken", options.max_connections),
                        "server_error", "", "server_busy"};
-  connection->start(
-      [this, id, full] {
-        const std::scoped_lock lock(mutex);
-        connections.erase(id);
-        if (full) --turned_away;
-        one_closed.notify_all();
-      },
-      std::move(refusal));
+  connection->start(std::move(slot), std::move(refusal));
 }
 
 }  // namespace emlx

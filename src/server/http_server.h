@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/engine.h"
 #include "engine/text_model.h"
@@ -16,7 +17,8 @@ struct ServerOptions {
   std::string host = "127.0.0.1";  // a name or a numeric address of this machine
   std::uint16_t port = 8080;       // 0: any free one
   std::string allow_origin;        // web pages of this origin may call ("*": any); empty: none
-  SamplingParams sampling;         // for fields a request leaves out
+  std::vector<std::string> allow_hosts;  // more names in Host, see AccessRules ("*": any)
+  SamplingParams sampling;               // for fields a request leaves out
 
   int threads = 2;                       // network threads; they also render and encode prompts
   int max_connections = 512;             // more are turned away with 503
@@ -39,6 +41,7 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   std::uint16_t port() const noexcept;
+  bool is_loopback() const;  // whether only this machine can reach it
 
   // Stops listening, cancels what runs, tells those clients so, closes all connections and joins
   // the threads. Once is enough; not thread-safe.

@@ -307,7 +307,7 @@ TEST_F(HttpServerTest, AHalfCloseCancelsAndSoDoesSendingTooFarAhead) {
       if (half_close) {
         client.half_close();
       } else {
-        client.send(std::string(64 * 1024, 'x'));
+        client.send(std::string(32 * 1024, 'x'));
         std::this_thread::sleep_for(milliseconds(50));
         EXPECT_EQ(service_->engine.status().active, 1);  // so far it is patient
         client.send(std::string(16 * 1024, 'x'));

@@ -190,7 +190,6 @@ void Engine::Impl::serve(Generation& generation) {
     }
   } catch (...) {
     const Error error = to_error(std::current_exception());
-    log(LogLevel::Warning, "a request failed: {}", error.what());
     report([&] { generation.fail(error); });
   }
   if (sequence) release(*sequence);

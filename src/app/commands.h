@@ -1,6 +1,6 @@
 // The program's commands: what main.cpp parses into, and the functions it calls. Each returns the
-// exit code (0; 130 from an interrupted generate) and throws Error, which main turns into one line
-// and exit code 1.
+// exit code (0; 1 if standard output failed; 130 from an interrupted generate or convert) and
+// throws Error, which main turns into one line and exit code 1.
 #pragma once
 
 #include <cstdint>
@@ -56,8 +56,9 @@ struct ServeFlags {
   ModelFlags model;
   std::string host = "127.0.0.1";
   int port = 8080;
-  std::string allow_origin;  // CORS; empty: none
-  SamplingParams sampling;   // for what a request leaves out
+  std::string allow_origin;              // CORS; empty: none
+  std::vector<std::string> allow_hosts;  // more names in Host
+  SamplingParams sampling;               // for what a request leaves out
 };
 
 struct TokenizeFlags {

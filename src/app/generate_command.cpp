@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <csignal>
+
 #include "app/commands.h"
 #include "app/session.h"
 #include "app/terminal.h"
@@ -60,7 +62,7 @@ int run_generate(const GenerateFlags& flags) {
   GenerationRequest request = make_request(ids, flags.sampling);
   request.fetch_logits = flags.json;
 
-  install_interrupt_handler();
+  install_interrupt_handler({SIGINT});
   const Generated result = generate(*session.engine, std::move(request), !flags.json);
   if (flags.json) {
     print_json(session, ids, result);

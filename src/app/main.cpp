@@ -1,14 +1,18 @@
 // engine-mlx: parses the command line and runs one command. Exit codes: 0; 1 for an error, said in
-// one line; 2 for wrong usage; 130 after an interrupt, but serve, and chat at its prompt, take the
-// first one as the way to end, with 0.
+// one line; 2 for wrong usage; 130 after Ctrl-C, but serve (which takes SIGTERM too), and chat at
+// its prompt, take the first one as the way to end, with 0.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <concepts>
 #include <cstdint>
 #include <exception>
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -16,12 +20,25 @@
 #include "app/terminal.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/quote.h"
+#include "base/utf8.h"
 #include "models/executor_factory.h"
 
 namespace emlx {
 namespace {
 
 constexpr int kUsageError = 2;
+
+// All of `text` as a number; CLI11's own reading makes the largest integer of one beyond it.
+bool parse_number(const std::string& text, double& value) {
+  return CLI::detail::lexical_cast(text, value);
+}
+template <std::integral Number>
+bool parse_number(const std::string& text, Number& value) {
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && rest == end;
+}
 
 // Accepts numbers from `low` to `high`, and so no NaN; says so in `--help`'s place only when it
 // fails.
@@ -30,7 +47,7 @@ CLI::Validator between(Number low, Number high) {
   return CLI::Validator(
       [low, high](const std::string& text) {
         Number value{};
-        const bool good = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
+        const bool good = parse_number(text, value) && value >= low && value <= high;
         return good ? std::string() : fmt::format("expected {} to {}, got {}", low, high, text);
       },
       "");
@@ -47,6 +64,25 @@ CLI::Validator sized(std::size_t low, std::size_t high) {
       "");
 }
 
+CLI::Validator utf8() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return is_valid_utf8(text) ? std::string() : "expected UTF-8, got other bytes";
+      },
+      "");
+}
+
+// Accepts what a header field's value may be: visible ASCII.
+CLI::Validator visible() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        const bool good = !text.empty() && std::all_of(text.begin(), text.end(),
+                                                       [](char c) { return c > ' ' && c <= '~'; });
+        return good ? std::string() : "expected visible ASCII characters, got " + quote(text);
+      },
+      "");
+}
+
 CLI::Validator one_of(std::vector<std::string> choices) {
   return CLI::IsMember(std::move(choices)).description("");
 }
@@ -55,6 +91,7 @@ void add_model_flags(CLI::App* command, ModelFlags& flags) {
   command
       ->add_option("-m,--model", flags.model,
                    "MLX directory or .gguf file (default: the model ./run fetched)")
+      ->check(sized(1, 4096))
       ->type_name("PATH");
   command->add_option("--backend", flags.backend, "what computes: auto, cpu or mlx")
       ->check(one_of({"auto", "cpu", "mlx"}))
@@ -119,6 +156,7 @@ void add_sampling_flags(CLI::App* command, SamplingFlags& flags) {
   command->add_option("--stop", flags.stop, "end the answer before this text (may be repeated)")
       ->allow_extra_args(false)
       ->check(sized(1, kMaxStopBytes))
+      ->check(utf8())
       ->type_name("TEXT");
 }
 
@@ -153,9 +191,10 @@ struct Program {
  private:
   void add_text_commands() {
     generate_command = app.add_subcommand("generate", "answer one prompt");
-    generate_command->add_option("-p,--prompt", generate.prompt,
-                                 "the prompt; \"-\" or none: standard input");
-    generate_command->add_option("--system", generate.system, "system message");
+    generate_command
+        ->add_option("-p,--prompt", generate.prompt, "the prompt; \"-\" or none: standard input")
+        ->check(utf8());
+    generate_command->add_option("--system", generate.system, "system message")->check(utf8());
     generate_command->add_flag("--raw", generate.raw,
                                "take the prompt as it is, without the chat template");
     generate_command->add_flag(
@@ -165,7 +204,7 @@ struct Program {
     add_model_flags(generate_command, generate.model);
 
     chat_command = app.add_subcommand("chat", "talk with the model");
-    chat_command->add_option("--system", chat.system, "system message");
+    chat_command->add_option("--system", chat.system, "system message")->check(utf8());
     add_sampling_flags(chat_command, chat.sampling);
     add_model_flags(chat_command, chat.model);
   }
@@ -179,18 +218,28 @@ struct Program {
         ->check(between(0, 65535))
         ->type_name("N")
         ->capture_default_str();
-    serve_command->add_option("--allow-origin", serve.allow_origin,
-                              "let web pages of this origin call (\"*\": any)");
+    serve_command
+        ->add_option("--allow-origin", serve.allow_origin,
+                     "let web pages of this origin call (\"*\": any)")
+        ->check(visible());
+    serve_command
+        ->add_option("--allow-host", serve.allow_hosts,
+                     "on a loopback address, answer to this name too (\"*\": any; may be repeated)")
+        ->allow_extra_args(false)
+        ->check(visible())
+        ->type_name("NAME");
     add_filter_flags(serve_command->add_option_group("For what a request leaves out"),
                      serve.sampling);
     add_model_flags(serve_command, serve.model);
 
     tokenize_command = app.add_subcommand("tokenize", "show a text's tokens");
-    tokenize_command->add_option("-p,--prompt", tokenize.prompt,
-                                 "the text; \"-\" or none: standard input");
+    tokenize_command
+        ->add_option("-p,--prompt", tokenize.prompt, "the text; \"-\" or none: standard input")
+        ->check(utf8());
     tokenize_command->add_flag("--chat", tokenize.chat, "apply the chat template first");
     tokenize_command->add_flag("--json", tokenize.json, "print JSON");
-    tokenize_command->add_option("-m,--model", tokenize.model.model, "MLX directory or .gguf file");
+    tokenize_command->add_option("-m,--model", tokenize.model.model, "MLX directory or .gguf file")
+        ->check(sized(1, 4096));
 
     info_command = app.add_subcommand("info", "what a model is and how it would run here");
     add_model_flags(info_command, info.model);
@@ -221,6 +270,9 @@ int run_command(Program& program) {
 
 int run(int argc, char** argv) {
   Program program;
+  const auto is_first = [&](const CLI::App* command) { return command->check_name(argv[1]); };
+  if (argc > 1 && *argv[1] != '-' && program.app.get_subcommands(is_first).empty())
+    throw UsageError(fmt::format("unknown command {}; --help lists the commands", quote(argv[1])));
   try {
     program.app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -173,11 +173,13 @@ double decode_rate(const FinishEvent& end) {
 
 std::string timing_line(const Generated& result) {
   const FinishEvent& end = result.finish;
-  return fmt::format(
-      "prompt {} tokens, {:.1f} tok/s · answer {} tokens, {:.1f} tok/s · first token after {:.2f} "
-      "s",
-      end.prompt_tokens, prefill_rate(end), end.completion_tokens, decode_rate(end),
-      result.first_token.count());
+  const auto with_rate = [](int tokens, int timed, double rate) {
+    return fmt::format("{} tokens{}", tokens, timed < 3 ? "" : fmt::format(", {:.1f} tok/s", rate));
+  };
+  return fmt::format("prompt {} · answer {} · first token after {:.2f} s",
+                     with_rate(end.prompt_tokens, end.prompt_tokens, prefill_rate(end)),
+                     with_rate(end.completion_tokens, end.completion_tokens - 1, decode_rate(end)),
+                     result.first_token.count());
 }
 
 }  // namespace emlx

@@ -55,7 +55,8 @@ Generated generate(Engine& engine, GenerationRequest request, bool stream);
 double prefill_rate(const FinishEvent& end);
 double decode_rate(const FinishEvent& end);
 
-// "prompt 36 tokens, 10.1 tok/s · answer 8 tokens, 5.9 tok/s · first token after 3.6 s"
+// "prompt 36 tokens, 10.1 tok/s · answer 8 tokens, 5.9 tok/s · first token after 3.6 s". Fewer than
+// 3 timed tokens give no rate.
 std::string timing_line(const Generated& result);
 
 }  // namespace emlx

@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "app/commands.h"
 #include "base/error.h"
@@ -26,17 +28,20 @@ bool colours() {
   return use;
 }
 
-// At most `max_bytes`, else Error(InvalidArgument).
-std::string read_stdin(std::size_t max_bytes) {
-  std::string text;
-  char buffer[65536];
-  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, stdin)) {
-    text.append(buffer, count);
-    if (text.size() > max_bytes)
+constexpr std::size_t kMaxInput = std::size_t{16} << 20;  // bytes
+
+// Appends standard input to `text`, up to `end` (EOF: all of it); returns whether that came.
+bool read_stdin(std::string& text, int end) {
+  int next = 0;
+  while ((next = std::getc(stdin)) != EOF && next != end) {
+    if (text.size() == kMaxInput)
       fail(ErrorCode::InvalidArgument, "standard input: expected at most {} bytes, got more",
-           max_bytes);
+           kMaxInput);
+    text += static_cast<char>(next);
   }
-  return text;
+  if (next == EOF && std::ferror(stdin) != 0 && !interrupted())
+    fail(ErrorCode::InvalidArgument, "cannot read standard input: {}", std::strerror(errno));
+  return next == end;
 }
 
 }  // namespace
@@ -71,19 +76,25 @@ std::string read_prompt(const std::optional<std::string>& flag) {
   } else {
     if (!flag && stdin_is_terminal())
       throw UsageError("expected a prompt: -p TEXT, or text on standard input");
-    text = read_stdin(std::size_t{16} << 20);
+    read_stdin(text, EOF);
     if (text.ends_with('\n')) text.pop_back();
   }
+  if (text.empty()) throw UsageError("expected a prompt, got an empty one");
   if (!is_valid_utf8(text))
     fail(ErrorCode::InvalidArgument, "the prompt: expected UTF-8, got other bytes");
   return text;
 }
 
-void install_interrupt_handler() {
+std::optional<std::string> read_line() {
+  std::string line;
+  if (!read_stdin(line, '\n') && (line.empty() || interrupted())) return std::nullopt;
+  return line;
+}
+
+void install_interrupt_handler(std::initializer_list<int> signals) {
   struct sigaction action {};
   action.sa_handler = on_interrupt;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  for (const int signal : signals) ::sigaction(signal, &action, nullptr);
 }
 
 bool interrupted() {

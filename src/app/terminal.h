@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,13 +20,17 @@ bool stdin_is_terminal();
 bool stderr_is_terminal();
 
 // The prompt a command was given with -p, or standard input ("-" or no -p; at most 16 MiB), less
-// one trailing newline. Throws Error(InvalidArgument) if it is not UTF-8, and UsageError if there
-// is no -p and standard input is a terminal.
+// one trailing newline. Throws Error(InvalidArgument) if it is not UTF-8 or cannot be read, and
+// UsageError if it is empty, or there is no -p and standard input is a terminal.
 std::string read_prompt(const std::optional<std::string>& flag);
 
-// After install_interrupt_handler, Ctrl-C sets a flag; a second Ctrl-C before it is taken ends the
+// The next line of standard input, without its end; nothing at the end of input or when
+// interrupted(). Throws Error(InvalidArgument) if it has more than 16 MiB or cannot be read.
+std::optional<std::string> read_line();
+
+// From now on each of these `signals` sets a flag; a second one before that is taken ends the
 // process.
-void install_interrupt_handler();
+void install_interrupt_handler(std::initializer_list<int> signals);
 bool interrupted();
 bool take_interrupt();  // reads and clears
 

@@ -91,6 +91,37 @@ class Answers(unittest.TestCase):
         self.assertIn(b"context of 64", errors)
         self.assertIn(b"answer 1 tokens", errors)
 
+    def test_a_termination_ends_chat_in_the_middle_of_an_answer(self):
+        process = subprocess.Popen(
+            [PROGRAM, "chat", "-n", "4000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        process.stdin.write(b"Count to one thousand.\n")
+        process.stdin.flush()
+        process.stdout.read(1)
+        process.terminate()
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, -signal.SIGTERM)
+
+    def test_chat_ends_with_its_output(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                [PROGRAM, "chat", "-n", "1"], input="Say hi\n" * 3, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+            )
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr.count("> "), 1, done.stderr)
+
+    def test_chat_bounds_a_line_and_knows_its_commands(self):
+        done = run("chat", "-n", 1, stdin="/foo\n" + "x" * (16 << 20) + "y\n")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('unknown command "/foo"', done.stderr)
+        self.assertIn("16777216 bytes", done.stderr)
+        self.assertNotIn("answer", done.stderr)
+
+    def test_few_tokens_give_no_rate(self):
+        few, more = (run("generate", "-p", QUESTION, "-n", count).stderr for count in (3, 4))
+        self.assertIn("answer 3 tokens ·", few)
+        self.assertRegex(more, r"answer 4 tokens, [\d.]+ tok/s")
+
     def test_info_tells_model_backend_and_dtype(self):
         done = run("info")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -110,6 +141,28 @@ class Answers(unittest.TestCase):
             again = run("convert", MODEL, target)
             self.assertEqual(again.returncode, 1)
             self.assertEqual(len(again.stderr.strip().splitlines()), 1)
+
+    def test_a_conversion_that_is_stopped_leaves_nothing(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with tempfile.TemporaryDirectory() as folder:
+                target = pathlib.Path(folder, "smollm2")
+                process = subprocess.Popen([PROGRAM, "convert", MODEL, target], stderr=subprocess.PIPE)
+                while process.poll() is None and not (target / "model.safetensors.part").exists():
+                    time.sleep(0.001)
+                process.send_signal(number)
+                _, errors = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 130, errors)
+                self.assertFalse(target.exists())
+
+    def test_a_conversion_beyond_the_file_size_limit_says_so(self):
+        with tempfile.TemporaryDirectory() as folder:
+            target = pathlib.Path(folder, "smollm2")
+            done = subprocess.run(
+                ["bash", "-c", 'ulimit -f 1000; exec "$0" convert "$1" "$2"', PROGRAM, MODEL, target], capture_output=True, text=True
+            )
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("File too large", done.stderr)
+            self.assertFalse(target.exists())
 
     def test_a_reader_that_goes_away_ends_generation(self):
         process = subprocess.Popen(
@@ -200,11 +253,44 @@ class BadInput(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"UTF-8", done.stderr)
 
+    def test_standard_input_that_cannot_be_read(self):
+        for command in ("generate", "tokenize"):
+            with open(self.folder / "closed", "w") as closed:  # not open for reading
+                done = subprocess.run([PROGRAM, command], stdin=closed, capture_output=True, text=True, timeout=60)
+            self.expect_one_line(done, "cannot read standard input: ")
+
+    def test_an_empty_prompt_is_wrong_usage(self):
+        for command in ("generate", "tokenize"):
+            for done in (run(command), run(command, "-p", ""), run(command, stdin="\n")):
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertEqual(done.stdout, "")
+                self.assertEqual(done.stderr.splitlines(), ["engine-mlx: expected a prompt, got an empty one"])
+
+    def test_an_unknown_command_is_named(self):
+        done = run("genrate", "-p", "hi")
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr, 'engine-mlx: unknown command "genrate"; --help lists the commands\n')
+
+    def test_weights_that_are_no_numbers(self):
+        target = self.folder / "nan"
+        self.assertEqual(run("convert", MODEL, target, "--dtype", "float32").returncode, 0)
+        path = target / "model.safetensors"
+        with open(path, "r+b") as file:
+            length = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(length))
+            begin, end = header["model.norm.weight"]["data_offsets"]
+            file.seek(8 + length + begin)
+            file.write(b"\0\0\xc0\x7f" * ((end - begin) // 4))
+        self.expect_one_line(run("generate", "-p", "x", "--json", "-m", target), "engine-mlx: ")
+
     def test_wrong_usage_is_exit_code_2(self):
         for arguments in (
             ("fly",), ("generate", "--wings"), ("generate", "-p"), ("generate", "-p", "x", "-t", "-1"), ("generate", "-p", "x", "-n", "0"),
             ("generate", "-p", "x", "--dtype", "float8"), ("serve", "--port", "70000"), ("convert",), ("generate", "-p", "x", "-t", "nan"), ("generate", "-p", "x", "--seed", "-1"),
             ("generate", "-p", "x", "--stop", ""), ("generate", "-p", "x", "--stop", "x" * 1025), ("serve", "--host", ""),
+            ("info", "-m", ""), ("tokenize", "-m", "", "-p", "x"), ("generate", "-p", "x", "--seed", "99999999999999999999"),
+            ("generate", "-p", "x", "--system", "\udcff"), ("generate", "-p", "x", "--stop", "\udcff"), ("generate", "-p", "\udcff"),
+            ("serve", "--allow-origin", "http://a\r\nX: 1"), ("serve", "--allow-origin", ""), ("serve", "--allow-host", "a b"),
         ):
             done = run(*arguments)
             self.assertEqual(done.returncode, 2, (arguments, done.stderr))

@@ -2,13 +2,14 @@
 """`serve` with the default model, over loopback: the endpoints, streaming, errors, cancellation, clients."""
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
 import time
 import unittest
 
-from program import request, run, server, stream, streamed_text
+from program import PROGRAM, request, run, server, stream, streamed_text
 
 QUESTION = {"messages": [{"role": "user", "content": "What is the capital of France?"}]}
 LONG = {"messages": [{"role": "user", "content": "Count to one thousand."}], "max_tokens": 1000}
@@ -85,7 +86,7 @@ class Serve(unittest.TestCase):
             body = json.dumps({**LONG, "stream": streaming}).encode()
             with socket.create_connection(("127.0.0.1", self.port)) as client:
                 client.sendall(
-                    b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                    b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
                     % (len(body), body)
                 )
                 deadline = time.time() + 20
@@ -93,6 +94,26 @@ class Serve(unittest.TestCase):
                     time.sleep(0.05)
                 self.assertEqual(request(self.port, "GET", "/health")[1]["active"], 1)
             self.wait_until_idle()
+
+    def test_a_server_outlives_the_reader_of_its_log(self):
+        process = subprocess.Popen([PROGRAM, "serve", "--port", "0"], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        while "listening" not in process.stderr.readline():
+            pass
+        process.stderr.close()
+        process.terminate()  # upon which it logs that it stops
+        self.assertEqual(process.wait(timeout=20), 0)
+
+    def test_serving_the_network_is_said_and_names_are_let_in(self):
+        for arguments, warned in ((["--allow-host", "llm.example"], False), (["--host", "0.0.0.0"], True)):
+            process = subprocess.Popen([PROGRAM, "serve", "--port", "0", *arguments], stderr=subprocess.PIPE, text=True)
+            self.addCleanup(process.kill)
+            process.stderr.readline()
+            port = int(re.search(r":(\d+) ", process.stderr.readline()).group(1))
+            self.assertEqual(request(port, "GET", "/health", headers={"Host": "llm.example"})[0], 200)
+            self.assertEqual(request(port, "GET", "/health", headers={"Host": "page.example"})[0], 200 if warned else 403)
+            process.terminate()
+            self.assertEqual("whoever can reach this machine" in process.communicate(timeout=20)[1], warned)
 
     def test_the_official_openai_client_works(self):
         script = os.path.join(os.path.dirname(__file__), "openai_clients.py")

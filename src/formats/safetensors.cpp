@@ -213,7 +213,7 @@ std::vector<TensorView> parse_safetensors(std::span<const std::byte> file, std::
   std::vector<TensorView> tensors;
   for (const auto& item : header.get_object()) {
     if (item.key() == "__metadata__") {
-      check_metadata(item.value(), what);
+      if (!item.value().is_null()) check_metadata(item.value(), what);
     } else {
       tensors.push_back(read_tensor(item.key(), item.value(), data, what));
     }

@@ -50,6 +50,11 @@ TEST(Safetensors, ReadsTensorsInTheOrderOfTheirData) {
       "CDEF");
 }
 
+TEST(Safetensors, MetadataOfNullIsNone) {
+  EXPECT_TRUE(
+      parse_safetensors(raw_bytes(file_bytes(R"({"__metadata__":null})", "")), "test").empty());
+}
+
 // Files from public bug reports; expected.json says what the safetensors package makes of them.
 TEST(Safetensors, AgreesWithTheReferenceOnBadFiles) {
   const std::filesystem::path folder = std::filesystem::path(EMLX_TEST_DATA) / "safetensors";

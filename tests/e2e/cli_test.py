@@ -125,8 +125,9 @@ class Answers(unittest.TestCase):
     def test_info_tells_model_backend_and_dtype(self):
         done = run("info")
         self.assertEqual(done.returncode, 0, done.stderr)
-        for expected in ("llama", "30 layers", "Q4_1", "float32", "exact", "mlx"):
+        for expected in ("llama", "30 layers", "Q4_1", "float32"):
             self.assertIn(expected, done.stdout)
+        self.assertRegex(done.stdout, r"backend +(cpu|mlx) on \w+")
 
     def test_a_converted_directory_gives_the_same_logits(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,9 @@
 """Greedy answers of mlx_lm in float32 to prompts.txt, for the CPU executor's tests.
 
 make_goldens.py MODEL_DIRECTORY OUT.json     (a directory that `convert --dtype float32` made)
+
+The weights are dequantized first: the same values in dense matrices, ten times as fast on a CPU.
+cpu_test.py compares some answers with those of the quantized model.
 """
 
 import json
@@ -9,7 +12,7 @@ from pathlib import Path
 
 import parity
 from mlx_lm.generate import generate_step
-from mlx_lm.utils import load_model, load_tokenizer
+from mlx_lm.utils import dequantize_model, load_model, load_tokenizer
 
 mx = parity.mx
 STEPS = 128
@@ -33,7 +36,7 @@ def chat_prompt(tokenizer, text: str) -> list:
 
 def main() -> int:
     folder, out = Path(sys.argv[1]), Path(sys.argv[2])
-    model, _ = load_model(folder)
+    model = dequantize_model(load_model(folder)[0])
     tokenizer = load_tokenizer(folder)
     prompts = (Path(__file__).parent / "prompts.txt").read_text(encoding="utf-8").splitlines()
     answers = []

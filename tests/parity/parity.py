@@ -57,13 +57,19 @@ class Driver:
     runs that do not overlap share theirs.
     """
 
-    def __init__(self, program, model: Path, dtype: str, cases: list, kernels: str = ""):
+    def __init__(self, program, model: Path, dtype: str, cases: list, kernels: str = "",
+                 with_logits: bool = True, **options):
+        """`options`: the request's other fields, such as backend and kv_bits."""
+        self._exact = options.get("backend", "mlx") == "mlx"
+        self._with_logits = with_logits
         self._folder = tempfile.TemporaryDirectory()
         folder = Path(self._folder.name)
         self._logits = folder / "logits"
         request = folder / "request.json"
-        request.write_text(json.dumps({"model": str(model), "dtype": dtype, "cases": cases,
-                                       "logits": str(self._logits)}))
+        fields = {"model": str(model), "dtype": dtype, "cases": cases, **options}
+        if with_logits:
+            fields["logits"] = str(self._logits)
+        request.write_text(json.dumps(fields))
         self._process = subprocess.Popen([program, request], stdout=subprocess.PIPE,
                                          stderr=subprocess.PIPE, text=True,
                                          env={**os.environ,
@@ -76,11 +82,13 @@ class Driver:
             if self._process.returncode != 0:
                 raise RuntimeError(f"parity_driver: exit code {self._process.returncode}: {err}")
             answer = json.loads(out)
-            if not answer["info"]["exact"]:
-                raise RuntimeError(f"parity_driver: expected exact mode, got {answer['info']}")
+            if answer["info"]["exact"] != self._exact:
+                raise RuntimeError(f"parity_driver: expected exact to be {self._exact}, "
+                                   f"got {answer['info']}")
             self.cases = answer["cases"]
             steps = sum(len(case["tokens"]) for case in self.cases)
-            rows = np.fromfile(self._logits, np.float32).reshape(steps, -1)
+            rows = (np.fromfile(self._logits, np.float32).reshape(steps, -1) if self._with_logits
+                    else np.zeros((steps, 0), np.float32))
         results = []
         for case in self.cases:
             count = len(case["tokens"])

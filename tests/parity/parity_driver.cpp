@@ -1,10 +1,10 @@
 // Runs the cases of a JSON request through the engine, for parity_test.py to compare with mlx_lm.
 //
-// parity_driver REQUEST: a file with {"model": PATH, "dtype": NAME, "logits": PATH, "cases":
-// [...]}, optionally "backend" (default "mlx") and "kv_bits". A case has a "prompt" (token ids) or
-// a "chat" (one user message), and "forced" (ids to emit in place of the sampled ones) or
-// "max_tokens" (greedy). The logits of every step of every case go to the "logits" file, raw
-// float32 in order. Prints {"info", "cases": [{"prompt", "tokens", "logprobs"}]}.
+// parity_driver REQUEST: a file with {"model": PATH, "dtype": NAME, "cases": [...]}, optionally
+// "backend" (default "mlx"), "kv_bits" and "logits". A case has a "prompt" (token ids) or a "chat"
+// (one user message), and "forced" (ids to emit in place of the sampled ones) or "max_tokens"
+// (greedy). The logits of every step of every case go to the "logits" file, raw float32 in order.
+// Prints {"info", "cases": [{"prompt", "fed", "tokens", "logprobs"}]}.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -87,10 +87,10 @@ std::vector<TokenId> to_tokens(const JsonValue& ids) {
   return tokens;
 }
 
-GenerationRequest to_request(const JsonObject& item, const TextModel& text) {
+GenerationRequest to_request(const JsonObject& item, const TextModel& text, bool with_logits) {
   GenerationRequest request;
   request.ignore_eos = true;
-  request.fetch_logits = true;
+  request.fetch_logits = with_logits;
   if (const JsonValue* chat = item.if_contains("chat")) {
     const JsonArray messages = {JsonObject{{"role", "user"}, {"content", *chat}}};
     request.prompt = encode_chat(text, messages, {});
@@ -120,10 +120,12 @@ JsonValue run(const JsonObject& request) {
     return std::make_unique<CountingExecutor>(make_executor(text.model, options), fed);
   });
 
-  std::ofstream logits(std::string(request.at("logits").as_string()), std::ios::binary);
+  std::ofstream logits;
+  const JsonValue* const logits_path = request.if_contains("logits");
+  if (logits_path != nullptr) logits.open(std::string(logits_path->as_string()), std::ios::binary);
   JsonArray cases;
   for (const JsonValue& item : request.at("cases").as_array()) {
-    GenerationRequest generation = to_request(item.as_object(), text);
+    GenerationRequest generation = to_request(item.as_object(), text, logits_path != nullptr);
     const JsonArray prompt(generation.prompt.begin(), generation.prompt.end());
     const auto recorder = std::make_shared<Recorder>(logits);
     engine.submit(std::move(generation), recorder);
@@ -134,7 +136,7 @@ JsonValue run(const JsonObject& request) {
                                {"logprobs", recorder->logprobs}});
   }
   logits.close();
-  if (!logits) throw std::runtime_error("cannot write the logits");
+  if (logits_path != nullptr && !logits) throw std::runtime_error("cannot write the logits");
   const ExecutorInfo& info = engine.info();
   return JsonObject{{"info", JsonObject{{"backend", info.backend},
                                         {"device", info.device},

@@ -117,8 +117,10 @@ void CpuDecoder::Pass::embed(int worker) {
   pool_.phase(worker, static_cast<int>(columns_.size()), 4, [&](int first, int last) {
     for (int c = first; c < last; ++c) {
       const auto at = static_cast<std::size_t>(c);
-      read_embedding(decoder_.model_->weights.embedding, columns_[at].token,
-                     buffers_.residual + at * buffers_.hidden);
+      float* const row = buffers_.residual + at * buffers_.hidden;
+      read_embedding(decoder_.model_->weights.embedding, columns_[at].token, row);
+      // A pass with NaNs leaves them in the padding too.
+      std::fill(row + spec_.hidden, row + buffers_.hidden, 0.0F);
       decoder_.angles_.write(columns_[at].position, buffers_.cosines + at * pairs,
                              buffers_.sines + at * pairs);
     }
@@ -140,7 +142,10 @@ const MatmulInputs& CpuDecoder::Pass::inputs(int worker, int columns, const Inpu
   const auto make = [&](int column) {
     float* const kept = to.rows + static_cast<std::size_t>(column) * to.stride;
     const float* const row = make_row(column, kept);
-    if (formats.floats && row != kept) std::copy_n(row, padded(cols), kept);
+    if (formats.floats) {
+      if (row != kept) std::copy_n(row, cols, kept);
+      std::fill(kept + cols, kept + padded(cols), 0.0F);
+    }
     if (formats.group32) kernels_.quantize(row, cols, 32, column, columns, to.group32);
     if (formats.group64) kernels_.quantize(row, cols, 64, column, columns, to.group64);
     if (formats.group128) kernels_.quantize(row, cols, 128, column, columns, to.group128);

@@ -124,7 +124,11 @@ std::span<const RowResult> ScriptedExecutor::collect() {
 }
 
 ExecutorInfo ScriptedExecutor::info() const {
-  return {.backend = "scripted", .device = "cpu", .dtype = "float32", .kv_dtype = "float32", .exact = true};
+  return {.backend = "scripted",
+          .device = "cpu",
+          .dtype = "float32",
+          .kv_dtype = "float32",
+          .exact = true};
 }
 
 ExecutorCapacity ScriptedExecutor::capacity() const {

@@ -1,0 +1,18 @@
+# Cross-compiling: the host's header-only libraries, and GoogleTest from its source (Debian's googletest), since nothing the
+# host has compiled links. Symlinks in a folder of their own: with /usr/include itself on the path, the C headers clash.
+set(_headers ${CMAKE_BINARY_DIR}/host-headers)
+file(MAKE_DIRECTORY ${_headers})
+foreach(name IN ITEMS boost fmt CLI)
+  if(NOT EXISTS /usr/include/${name})
+    message(FATAL_ERROR "expected /usr/include/${name}")
+  endif()
+  file(CREATE_LINK /usr/include/${name} ${_headers}/${name} SYMBOLIC)
+endforeach()
+foreach(target IN ITEMS fmt::fmt Boost::headers CLI11::CLI11)
+  add_library(${target} INTERFACE IMPORTED GLOBAL)
+  set_target_properties(${target} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES ${_headers})
+endforeach()
+set_target_properties(fmt::fmt PROPERTIES INTERFACE_COMPILE_DEFINITIONS FMT_HEADER_ONLY)
+if(EMLX_TESTS)
+  add_subdirectory(/usr/src/googletest ${CMAKE_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)
+endif()

@@ -11,7 +11,6 @@ import json
 import os
 import pathlib
 import platform
-import re
 import statistics
 import subprocess
 import sys
@@ -22,16 +21,17 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "build/bin/engine-mlx"
 GGUF = ROOT / "models/SmolLM2-135M-Instruct.Q4_1.gguf"
 PROMPT = "Write a long story about a lighthouse keeper and the sea."
-TIMES = re.compile(r"prompt (\d+) tokens, ([\d.]+) tok/s .* answer (\d+) tokens, ([\d.]+) tok/s")
 
 
 def ours(model, tokens):
-    command = [PROGRAM, "generate", "-m", model, "--dtype", "float32", "-n", str(tokens), "-p", PROMPT]
+    command = [PROGRAM, "generate", "--backend", "mlx", "--json", "-m", model, "--dtype", "float32", "-n", str(tokens), "-p", PROMPT]
     start = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     wall = time.perf_counter() - start
-    found = TIMES.search(done.stderr)
-    return {"text": done.stdout[:-1], "prefill": float(found[2]), "decode": float(found[4]), "wall": wall}
+    answer = json.loads(done.stdout)
+    times = answer["timings"]
+    return {"text": answer["text"], "prefill": times["prefill_tokens_per_second"],
+            "decode": times["decode_tokens_per_second"], "wall": wall}
 
 
 def theirs(model, tokens):

@@ -77,10 +77,7 @@ int physical_cores() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-WorkerPool::WorkerPool(int threads)
-    : threads_(threads),
-      next_(2 * static_cast<std::size_t>(threads)),
-      turns_(static_cast<std::size_t>(threads)) {
+WorkerPool::WorkerPool(int threads) : threads_(threads), next_(static_cast<std::size_t>(threads)) {
   try {
     for (int worker = 1; worker < threads; ++worker)
       workers_.emplace_back([this, worker] { work_loop(worker); });
@@ -119,18 +116,12 @@ void WorkerPool::work_loop(int worker) {
   }
 }
 
-// The last to arrive opens the other turn's shares and lets everybody go on.
-void WorkerPool::barrier(std::uint32_t turn) {
-  if (threads_ == 1) {
-    next_[turn].value.store(0, std::memory_order_relaxed);
-    return;
-  }
+// The last to arrive makes all shares new and lets everybody go on.
+void WorkerPool::barrier() {
   const std::uint32_t passed = released_.value.load(std::memory_order_relaxed);
   if (arrived_.value.fetch_add(1, std::memory_order_acq_rel) == threads_ - 1) {
     arrived_.value.store(0, std::memory_order_relaxed);
-    for (int i = 0; i < threads_; ++i)
-      next_[turn * static_cast<std::size_t>(threads_) + static_cast<std::size_t>(i)].value.store(
-          0, std::memory_order_relaxed);
+    for (auto& next : next_) next.value.store(0, std::memory_order_relaxed);
     released_.value.store(passed + 1, std::memory_order_release);
     released_.value.notify_all();
     return;

@@ -33,17 +33,15 @@ class WorkerPool {
   // done by everybody.
   template <typename Work>
   void phase(int worker, int items, int chunk, Work&& work) {
-    const std::uint32_t turn = turns_[static_cast<std::size_t>(worker)].value++ % 2;
     for (int i = 0; i < threads_; ++i) {
       const int owner = (worker + i) % threads_;
       const int end = share(items, owner + 1);
-      std::atomic<int>& next =
-          next_[turn * static_cast<std::size_t>(threads_) + static_cast<std::size_t>(owner)].value;
+      std::atomic<int>& next = next_[static_cast<std::size_t>(owner)].value;
       const int start = share(items, owner);
       for (int at = 0; (at = start + next.fetch_add(chunk, std::memory_order_relaxed)) < end;)
         work(at, at + chunk < end ? at + chunk : end);
     }
-    barrier(turn);
+    barrier();
   }
 
  private:
@@ -56,7 +54,7 @@ class WorkerPool {
     return static_cast<int>(static_cast<std::int64_t>(items) * worker / threads_);
   }
   void work_loop(int worker);
-  void barrier(std::uint32_t turn);
+  void barrier();
 
   int threads_;
   const std::function<void(int)>* job_ = nullptr;
@@ -64,8 +62,7 @@ class WorkerPool {
   Padded<std::atomic<std::uint32_t>> started_;   // jobs begun
   Padded<std::atomic<int>> arrived_;             // at the barrier
   Padded<std::atomic<std::uint32_t>> released_;  // barriers passed
-  std::vector<Padded<std::atomic<int>>> next_;   // [2][threads]: items taken of each share
-  std::vector<Padded<std::uint32_t>> turns_;     // [threads]: phases entered
+  std::vector<Padded<std::atomic<int>>> next_;   // [threads]: items taken of each share
   std::vector<std::thread> workers_;
 };
 

@@ -320,7 +320,7 @@ TEST_F(HttpServerTest, AHalfCloseCancelsAndSoDoesSendingTooFarAhead) {
 TEST_F(HttpServerTest, AReaderThatFallsBehindLosesItsStreamOnly) {
   options_.max_buffered = 10'000;
   start_endless();
-  TestClient slow(server_->port(), /*receive_buffer=*/4096);
+  TestClient slow(server_->port(), /*receive_buffer=*/65536);
   slow.request("POST", kChat, chat_body(R"("stream":true)"));
   EXPECT_EQ(slow.reply_head().status, 200);
   EXPECT_TRUE(service_->idle());                            // although nobody reads

@@ -31,6 +31,13 @@ void check_row(const Row& row, const SequenceState& state, int vocab,
 
 }  // namespace
 
+int checked_context(int wanted, int limit) {
+  if (wanted < 0 || wanted > limit)
+    fail(ErrorCode::InvalidArgument, "context: expected 1 to {} (the model's limit), got {}", limit,
+         wanted);
+  return wanted == 0 ? limit : wanted;
+}
+
 int fed_tokens(const Row& row) {
   return row.tokens.empty() ? 1 : static_cast<int>(row.tokens.size());
 }

@@ -11,6 +11,10 @@
 
 namespace emlx {
 
+// Positions a sequence may hold: `wanted`, or all that the model can for 0. Throws
+// Error(InvalidArgument) for what lies outside.
+int checked_context(int wanted, int limit);
+
 // Tokens the row feeds: 1 if it feeds a sampled one.
 int fed_tokens(const Row& row);
 

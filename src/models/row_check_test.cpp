@@ -90,5 +90,14 @@ TEST(RowCheck, KnowsWhichLogitsARowNeeds) {
   EXPECT_EQ(first_wanted({.greedy = true}), 0);
 }
 
+TEST(RowCheck, AContextIsTheModelsOrLess) {
+  EXPECT_EQ(checked_context(0, 512), 512);
+  EXPECT_EQ(checked_context(512, 512), 512);
+  EXPECT_EQ(checked_context(1, 512), 1);
+  for (const int wanted : {-1, 513})
+    expect_error(ErrorCode::InvalidArgument, "context: expected 1 to 512",
+                 [&] { checked_context(wanted, 512); });
+}
+
 }  // namespace
 }  // namespace emlx

@@ -40,13 +40,6 @@ int checked_threads(int wanted) {
   return wanted == 0 ? std::min(physical_cores(), kMaxThreads) : wanted;
 }
 
-int checked_context(int wanted, int limit) {
-  if (wanted < 0 || wanted > limit)
-    fail(ErrorCode::InvalidArgument, "context: expected 1 to {} (the model's limit), got {}", limit,
-         wanted);
-  return wanted == 0 ? limit : wanted;
-}
-
 KvKind kv_kind(int bits) {
   switch (bits) {
     case 0:

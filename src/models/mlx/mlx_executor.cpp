@@ -63,14 +63,6 @@ const char* dtype_name(mx::Dtype dtype) {
   return dtype == mx::float16 ? "float16" : "float32";
 }
 
-int checked_context(int wanted, int limit) {
-  if (wanted < 0 || wanted > limit) {
-    fail(ErrorCode::InvalidArgument, "context: expected 1 to {} (the model's limit), got {}", limit,
-         wanted);
-  }
-  return wanted == 0 ? limit : wanted;
-}
-
 struct Sequence {
   MlxSequenceCache cache;
   std::optional<mx::array> sampled;  // [1] U32: what the last step chose on the device

@@ -17,32 +17,34 @@ quietly() {
   if ! "$@" >"$log" 2>&1; then
     tail -n 30 "$log" >&2
     say "failed: $* (whole log: .cache/last-step.log)"
-    if grep -qE 'Temporary failure|NewConnectionError|Could not resolve|ENOTFOUND' "$log"; then
+    if grep -qE 'Temporary failure|NewConnectionError|Could not resolve|ENOTFOUND|EAI_AGAIN|Unable to locate package' "$log"; then
       say "is there a network? The first run fetches packages, MLX and a model; later ones need none"
     fi
     exit 1
   fi
 }
 
-# One set-up or build at a time in this checkout; a lock whose owner is gone is taken over.
+# One set-up or build at a time in this checkout. The lock is on an open file that the build inherits, so it ends with the last
+# process that works here, however that ends.
 take_lock() {
-  local owner told=
   mkdir -p "$cache"
-  until (set -o noclobber && echo $$ >"$cache/lock") 2>/dev/null; do
-    owner=$(cat "$cache/lock" 2>/dev/null || true)
-    if [ -n "$owner" ] && ! kill -0 "$owner" 2>/dev/null; then
-      rm -f "$cache/lock"
-      continue
-    fi
-    [ -n "$told" ] || say "waiting for another ./run or ./test in this checkout (process $owner)"
-    told=yes
-    sleep 1
-  done
-  trap 'rm -f "$cache/lock"' EXIT
+  if ! [ -w "$cache" ] || { [ -e "$cache/lock" ] && ! [ -w "$cache/lock" ]; }; then
+    say "cannot write to .cache: it belongs to another user"
+    exit 1
+  fi
+  exec 9>>"$cache/lock"
+  if ! lock_file_9 -n; then
+    say "waiting for another ./run or ./test in this checkout"
+    lock_file_9
+  fi
 }
-drop_lock() {
-  rm -f "$cache/lock"
-  trap - EXIT
+drop_lock() { exec 9>&-; }
+lock_file_9() { # macOS has no flock command
+  if command -v flock >/dev/null; then
+    flock "$@" 9
+  else
+    python3 -c 'import fcntl, sys; fcntl.flock(9, fcntl.LOCK_EX | (fcntl.LOCK_NB if sys.argv[1:] else 0))' "$@" 2>/dev/null
+  fi
 }
 
 # What ./run needs; test_packages: what ./test needs besides.

@@ -176,6 +176,7 @@ std::string timing_line(const Generated& result) {
   const auto with_rate = [](int tokens, int timed, double rate) {
     return fmt::format("{} tokens{}", tokens, timed < 3 ? "" : fmt::format(", {:.1f} tok/s", rate));
   };
+  if (end.completion_tokens == 0) return "no token was generated";
   return fmt::format("prompt {} · answer {} · first token after {:.2f} s",
                      with_rate(end.prompt_tokens, end.prompt_tokens, prefill_rate(end)),
                      with_rate(end.completion_tokens, end.completion_tokens - 1, decode_rate(end)),

@@ -41,7 +41,7 @@ void wait_for_change(const std::atomic<std::uint32_t>& value, std::uint32_t old,
 // The hardware threads of this one's core as the system lists them, e.g. "0,8"; its own number if
 // the system does not say.
 std::string hardware_threads_beside(int cpu) {
-  const std::string name = std::to_string(cpu);
+  std::string name = std::to_string(cpu);
   const std::string path = "/sys/devices/system/cpu/cpu" + name + "/topology/thread_siblings_list";
   std::FILE* const file = std::fopen(path.c_str(), "re");
   if (file == nullptr) return name;

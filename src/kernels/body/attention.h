@@ -259,13 +259,14 @@ struct Attention {
 };
 
 void attend(const KvLayout& layout, const AttentionTask& task) noexcept {
+  const auto run = [&]<KvKind kKind>() { Attention<kKind>{layout, task}.run(); };
   switch (layout.kind) {
     case KvKind::F32:
-      return Attention<KvKind::F32>{layout, task}.run();
+      return run.template operator()<KvKind::F32>();
     case KvKind::F16:
-      return Attention<KvKind::F16>{layout, task}.run();
+      return run.template operator()<KvKind::F16>();
     case KvKind::I8:
-      return Attention<KvKind::I8>{layout, task}.run();
+      return run.template operator()<KvKind::I8>();
   }
 }
 

@@ -69,8 +69,8 @@ KvPlan plan_kv(const ExecutorOptions& options, int limit, std::size_t block_byte
   const std::size_t available = available_memory();
   const bool told = options.kv_memory != 0;
   if (told && available != 0 && options.kv_memory > available)
-    fail(ErrorCode::Busy, "{:.2f} GB of KV memory were asked for, {:.2f} GB are available",
-         static_cast<double>(options.kv_memory) / 1e9, static_cast<double>(available) / 1e9);
+    fail(ErrorCode::Busy, "{:.1f} MB of KV memory were asked for, {:.1f} MB are available",
+         static_cast<double>(options.kv_memory) / 1e6, static_cast<double>(available) / 1e6);
   const double share =
       told ? static_cast<double>(options.kv_memory) : kKvShare * static_cast<double>(available);
   const double fit =
@@ -78,13 +78,13 @@ KvPlan plan_kv(const ExecutorOptions& options, int limit, std::size_t block_byte
   const double wanted = told ? kMaxBlocks : static_cast<double>(blocks_of(context)) * kFullContexts;
   const int blocks = static_cast<int>(std::min({fit, wanted, kMaxBlocks}));
   if (blocks >= blocks_of(context)) return {context, blocks};
-  const double gigabytes = static_cast<double>(block_bytes) * blocks_of(context) / 1e9;
+  const double megabytes = static_cast<double>(block_bytes) * blocks_of(context) / 1e6;
   if (options.context != 0 || blocks < 1)
     fail(ErrorCode::Busy,
-         "a context of {} needs {:.2f} GB of KV memory, at most {:.2f} GB are there for it",
-         context, gigabytes, share / 1e9);
-  log(LogLevel::Warning, "the model's context of {} needs {:.2f} GB of KV memory; {} positions fit",
-      context, gigabytes, blocks * kKvBlock);
+         "a context of {} needs {:.1f} MB of KV memory, at most {:.1f} MB are there for it",
+         context, megabytes, share / 1e6);
+  log(LogLevel::Warning, "the model's context of {} needs {:.1f} MB of KV memory; {} positions fit",
+      context, megabytes, blocks * kKvBlock);
   return {blocks * kKvBlock, blocks};
 }
 

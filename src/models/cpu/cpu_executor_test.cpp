@@ -101,7 +101,7 @@ std::shared_ptr<const Model> huge_context() {
 
 TEST(CpuExecutor, RefusesAContextThatDoesNotFitIntoMemory) {
   expect_error(
-      ErrorCode::Busy, "a context of 67108864 needs 4398.05 GB of KV memory, at most ",
+      ErrorCode::Busy, "a context of 67108864 needs 4398046.5 MB of KV memory, at most ",
       [] { make_cpu_executor(huge_context(), {.context = 1 << 26, .threads = 1, .kv_bits = 32}); });
 }
 
@@ -135,10 +135,10 @@ TEST(CpuExecutor, TakesTheKvMemoryItIsGiven) {
   // Without a context asked for, what fits; with one, nothing less.
   EXPECT_EQ(make(300, {.threads = 1, .kv_memory = 2 * kBlock})->capacity().context, 128);
   expect_refused({.context = 129, .threads = 1, .kv_memory = 2 * kBlock}, ErrorCode::Busy,
-                 "a context of 129 needs 0.00 GB of KV memory, at most 0.00 GB");
-  expect_refused({.threads = 1, .kv_memory = kBlock - 1}, ErrorCode::Busy, "at most 0.00 GB");
+                 "a context of 129 needs 0.0 MB of KV memory, at most 0.0 MB");
+  expect_refused({.threads = 1, .kv_memory = kBlock - 1}, ErrorCode::Busy, "at most 0.0 MB");
   expect_refused({.threads = 1, .kv_memory = std::size_t{1} << 60}, ErrorCode::Busy,
-                 "1152921504.61 GB of KV memory were asked for, ");
+                 "1152921504606.8 MB of KV memory were asked for, ");
 }
 
 TEST(CpuExecutor, RefusesAnUnknownOrClosedSequence) {

@@ -72,7 +72,10 @@ std::size_t available_memory() {
   const std::size_t system =
       read_number("/proc/meminfo", "MemAvailable: %llu kB", kUnlimited / 1024) * 1024;
   const std::size_t limit = read_number("/sys/fs/cgroup/memory.max", "%llu", kUnlimited);
-  const std::size_t used = read_number("/sys/fs/cgroup/memory.current", "%llu", 0);
+  // What files have in memory is counted as used, but given up when it is needed.
+  const std::size_t files = read_number("/sys/fs/cgroup/memory.stat", "inactive_file %llu", 0);
+  const std::size_t current = read_number("/sys/fs/cgroup/memory.current", "%llu", 0);
+  const std::size_t used = current - std::min(current, files);
   const std::size_t container = limit == kUnlimited ? limit : limit - std::min(limit, used);
   const std::size_t available = std::min(system, container);
   return available >= kUnlimited / 1024 * 1024 ? 0 : available;

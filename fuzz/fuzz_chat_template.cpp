@@ -32,8 +32,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
        {"empty", JsonObject()}}};
   const std::string_view source(reinterpret_cast<const char*>(data), size);
   try {
-    const std::string prompt =
-        render_chat(ChatTemplate::parse(source), messages, options, {"<s>", "</s>"});
+    const std::string prompt = render_chat(ChatTemplate::parse(source), messages, options,
+                                           {{"bos_token", "<s>"}, {"eos_token", "</s>"}});
     if (!is_valid_utf8(prompt)) std::abort();
   } catch (const Error& error) {
     if (error.code() == ErrorCode::Internal || !is_valid_utf8(error.what())) std::abort();

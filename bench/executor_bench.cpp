@@ -3,13 +3,13 @@
 //   executor_bench [--shape=NAME | --model=PATH] [--threads=N] [--kv-bits=N] [Google Benchmark's
 //   flags]
 #include <benchmark/benchmark.h>
-#include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <exception>
-#include <map>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -72,28 +72,19 @@ void prefill(benchmark::State& state, Subject& subject) {
 int run(int argc, char** argv) {
   std::string shape = "qwen3-0.6b", path;
   ExecutorOptions options{.backend = Backend::Cpu, .context = 8192};
-  std::vector<char*> rest;
-  for (int i = 0; i < argc; ++i) {
-    const std::string flag = argv[i];
-    const auto value = [&](const char* name) -> const char* {
-      const std::size_t n = std::strlen(name);
-      return flag.compare(0, n, name) == 0 ? argv[i] + n : nullptr;
-    };
-    if (const char* name = value("--shape=")) {
-      shape = name;
-    } else if (const char* file = value("--model=")) {
-      path = file;
-    } else if (const char* threads = value("--threads=")) {
-      options.threads = std::atoi(threads);
-    } else if (const char* bits = value("--kv-bits=")) {
-      options.kv_bits = std::atoi(bits);
-    } else {
-      rest.push_back(argv[i]);
-    }
-  }
-  int count = static_cast<int>(rest.size());
-  benchmark::Initialize(&count, rest.data());
-  if (benchmark::ReportUnrecognizedArguments(count, rest.data())) return 2;
+  CLI::App app("Benchmarks of an executor");
+  app.add_option("--shape", shape, "a named shape, with random weights");
+  app.add_option("--model", path, "a model on disk instead");
+  app.add_option("--threads", options.threads);
+  app.add_option("--kv-bits", options.kv_bits);
+  app.allow_extras();  // Google Benchmark's
+  CLI11_PARSE(app, argc, argv);
+  std::vector<std::string> rest = app.remaining();
+  std::vector<char*> flags{argv[0]};
+  for (std::string& flag : rest) flags.push_back(flag.data());
+  int count = static_cast<int>(flags.size());
+  benchmark::Initialize(&count, flags.data());
+  if (benchmark::ReportUnrecognizedArguments(count, flags.data())) return 2;
   std::shared_ptr<const Model> model;
   if (path.empty()) {
     const DecoderSpec spec = named_shape(shape);

@@ -191,22 +191,6 @@ TEST(RopeRow, TurnsPairsExactlyToAFewRoundingsAndTheSameEverywhere) {
   }
 }
 
-TEST(KernelTable, AddAddsEveryElement) {
-  Random random(7);
-  for (const std::size_t n : {16U, 48U, 64U}) {
-    const Buffer<float> x = random_floats(random, n), y = random_floats(random, n);
-    x[3] = kInfinity;
-    x[5] = kNan;
-    on_every_isa([&](const KernelTable& table) {
-      Buffer<float> sum(n);
-      std::copy(y.begin(), y.end(), sum.begin());
-      table.add(sum.data(), x.data(), static_cast<int>(n));
-      for (std::size_t i = 0; i < n; ++i)
-        EXPECT_TRUE(i == 5 ? std::isnan(sum[i]) : sum[i] == y[i] + x[i]) << i;
-    });
-  }
-}
-
 // exp(-g) stops at 2^127, so that below -88 (where silu is under 1e-36) only the absolute error is
 // small.
 TEST(KernelTable, SiluMulIsExactToItsRoundings) {

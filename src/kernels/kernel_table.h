@@ -141,8 +141,6 @@ struct KernelTable {
   // Online softmax over blocks in order; see body/attention.h for the order within a block.
   void (*attend)(const KvLayout& layout, const AttentionTask& task) noexcept;
 
-  // y += x over n elements, n a multiple of 16.
-  void (*add)(float* y, const float* x, int n) noexcept;
   // out = gate / (1 + exp(-gate)) * up, n a multiple of 16.
   void (*silu_mul)(const float* gate, const float* up, int n, float* out) noexcept;
 

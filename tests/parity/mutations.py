@@ -115,7 +115,7 @@ def main() -> int:
 
         def first_difference(driver: Path):
             for tiny, model, cases, expected in suite:
-                results = parity.Driver(driver, model, tiny.dtype, cases, kernels=folder).results()
+                results = parity.Driver(driver, model, tiny.dtype, cases).results()
                 for case, ours, theirs in zip(cases, results, expected):
                     for line in parity.differences(case, ours, theirs):
                         return f"{tiny.name}: {line}"

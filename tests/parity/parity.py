@@ -3,7 +3,6 @@
 import dataclasses
 import importlib.metadata
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -51,14 +50,10 @@ class Result:
 
 
 class Driver:
-    """A run of parity_driver over the cases, in the background.
+    """A run of parity_driver over the cases, in the background."""
 
-    MLX keeps the kernels it compiles below TMPDIR: ours must not be the oracle's. `kernels` lets
-    runs that do not overlap share theirs.
-    """
-
-    def __init__(self, program, model: Path, dtype: str, cases: list, kernels: str = "",
-                 with_logits: bool = True, **options):
+    def __init__(self, program, model: Path, dtype: str, cases: list, with_logits: bool = True,
+                 **options):
         """`options`: the request's other fields, such as backend and kv_bits."""
         self._exact = options.get("backend", "mlx") == "mlx"
         self._with_logits = with_logits
@@ -71,9 +66,7 @@ class Driver:
             fields["logits"] = str(self._logits)
         request.write_text(json.dumps(fields))
         self._process = subprocess.Popen([program, request], stdout=subprocess.PIPE,
-                                         stderr=subprocess.PIPE, text=True,
-                                         env={**os.environ,
-                                              "TMPDIR": kernels or self._folder.name})
+                                         stderr=subprocess.PIPE, text=True)
 
     def results(self) -> list:
         """The results of all cases; RuntimeError if the driver failed."""

@@ -86,10 +86,6 @@ void head_rope(const float* x, const float* weight, int size, int padded, float 
     for (i = 0; i < padded; i += 16) store(out + i, mul(load(out + i), splat(factor)));
 }
 
-void add_to(float* y, const float* x, int n) noexcept {
-  for (int i = 0; i < n; i += 16) store(y + i, add(load(y + i), load(x + i)));
-}
-
 void silu_mul(const float* gate, const float* up, int n, float* out) noexcept {
   for (int i = 0; i < n; i += 16) store(out + i, mul(silu(load(gate + i)), load(up + i)));
 }

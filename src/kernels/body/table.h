@@ -11,8 +11,8 @@ namespace emlx {
 namespace {
 
 constexpr KernelTable make_table(CpuIsa isa) {
-  return {isa,       &rms_norm, &quantize, &matmul_affine, &matmul_dense, &head_rope,
-          &kv_write, &attend,   &add_to,   &silu_mul,      &log_sum_exp,  &first_at_least};
+  return {isa,       &rms_norm, &quantize, &matmul_affine, &matmul_dense,  &head_rope,
+          &kv_write, &attend,   &silu_mul, &log_sum_exp,   &first_at_least};
 }
 
 }  // namespace

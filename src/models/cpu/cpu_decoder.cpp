@@ -270,18 +270,22 @@ void CpuDecoder::Pass::prepare_heads(const CpuLayer& layer, std::size_t index, i
 void CpuDecoder::Pass::attend(int worker, std::size_t index, int kv_head, const Group& group) {
   const int heads = spec_.heads / spec_.kv_heads;
   const auto first = static_cast<std::size_t>(group.first);
-  const auto at = static_cast<std::size_t>(kv_head) * static_cast<std::size_t>(heads * head_size_);
-  kernels_.attend(decoder_.layout_,
-                  {.blocks = group.sequence->blocks(),
-                   .head_offset = head_offset(index, kv_head),
-                   .queries = buffers_.projections + first * buffers_.qkv + at,
-                   .outputs = buffers_.attended + first * buffers_.attention + at,
-                   .query_stride = buffers_.qkv,
-                   .output_stride = buffers_.attention,
-                   .columns = group.count,
-                   .heads = heads,
-                   .first_position = columns_[first].position,
-                   .scratch = buffers_.scratch[static_cast<std::size_t>(worker)]});
+  // A group of more than one column has few heads; more heads than fit at once have one column.
+  for (int head = 0; head < heads; head += kAttentionRows) {
+    const auto at =
+        static_cast<std::size_t>(kv_head * heads + head) * static_cast<std::size_t>(head_size_);
+    kernels_.attend(decoder_.layout_,
+                    {.blocks = group.sequence->blocks(),
+                     .head_offset = head_offset(index, kv_head),
+                     .queries = buffers_.projections + first * buffers_.qkv + at,
+                     .outputs = buffers_.attended + first * buffers_.attention + at,
+                     .query_stride = buffers_.qkv,
+                     .output_stride = buffers_.attention,
+                     .columns = group.count,
+                     .heads = std::min(heads - head, kAttentionRows),
+                     .first_position = columns_[first].position,
+                     .scratch = buffers_.scratch[static_cast<std::size_t>(worker)]});
+  }
 }
 
 void CpuDecoder::Pass::mlp(int worker, const CpuLayer& layer) {
